@@ -7,7 +7,9 @@ use unspin_results::Grouping;
 use unspin_stats::fleet::{
     FleetAnalysis, FleetCandidate, FleetComparison, FleetVerdict, HOST_ROUNDS_AT_LEAST, HostRounds,
 };
-use unspin_stats::{Candidate, Comparison, Conclusion, Pairs, Role, Run, SampleSet, Settings, Verdict};
+use unspin_stats::{
+    Candidate, Comparison, Conclusion, Pairs, Role, Rounding, Run, SampleSet, Settings, Verdict,
+};
 
 /// The seed of the permutation tests: the same files give the same report.
 const SEED: u64 = 1;
@@ -85,6 +87,14 @@ impl Fleet {
     pub fn single_host(&self) -> Option<&str> {
         let first = &self.hosts[0].proof.machine.host;
         self.hosts.iter().all(|host| host.proof.machine.host == *first).then_some(first)
+    }
+
+    /// The largest factor that the digits of the figures hide, if that is more than the noise makes: neither rounds nor hosts lower it.
+    pub fn digits(&self) -> Option<f64> {
+        let floor = self.analysis.noise_floor;
+        let of_candidates = self.candidates.iter().filter_map(|candidate| candidate.comparison.rounding);
+        let digits = of_candidates.chain(floor.and_then(|floor| floor.rounding)).reduce(f64::max);
+        digits.filter(|digits| *digits >= floor.map_or(1.0, |floor| floor.of_noise()))
     }
 
     /// The verdict of all candidates, for the exit code.
@@ -203,9 +213,10 @@ fn rounds(host: usize, hosts: &[HostResult], is_it: impl Fn(&Comparison) -> bool
     let control = samples(Candidate::control(&*analysis.control), &analysis.control_runs);
     let candidate = samples(Candidate::new(&*comparison.name), &comparison.runs);
     let pairs = Pairs::of(&control, &candidate, analysis.metric.direction);
-    let rounding = match comparison.role {
-        Role::AaControl => analysis.noise_floor.and_then(|floor| floor.rounding),
-        _ => comparison.rounding,
-    };
+    let direction = analysis.metric.direction;
+    let rounding = Rounding::of(&control, &candidate).map(|rounding| match comparison.role {
+        Role::AaControl => rounding.bounds_of_pair(direction),
+        _ => rounding.bounds(direction),
+    });
     Some(HostRounds { host, log_ratios: pairs.log_ratios(), rounding })
 }

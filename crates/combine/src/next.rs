@@ -59,12 +59,15 @@ fn best(fleet: &Fleet) -> Option<&JudgedCandidate> {
     recommended.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
 }
 
-/// More hosts, or more rounds on each: that which makes the interval narrower.
+/// More hosts, more rounds on each, or more digits: that which makes the interval narrower.
 fn more(fleet: &Fleet) -> String {
     let spreads = fleet.candidates.iter().filter_map(|candidate| candidate.comparison.combined.as_ref());
     let between = spreads.clone().any(|combined| {
         combined.tau.powi(2) > 0.5 * f64::from(combined.hosts) * combined.standard_error.powi(2)
     });
+    if fleet.digits().is_some() {
+        return "Let the program print more digits, or compare larger figures: neither rounds nor hosts narrow the interval.".into();
+    }
     match between || spreads.count() == 0 {
         true => "Measure on more hosts: the interval is wide because hosts differ, or because they are few.".into(),
         false => "Measure more rounds on each host (--runs, --time-budget), or on more hosts: the interval is wide because the \

@@ -5,7 +5,7 @@ use crate::format::{clean, hosts, results, shown};
 use crate::host::{HostResult, distinct};
 use crate::{compiled, cpu_limit};
 use unspin_report::figures::{list, p_value};
-use unspin_results::Grouping;
+use unspin_results::{Grouping, StoredProof};
 use unspin_stats::fleet::{FleetDoubt, FleetVerdict, HostSide};
 use unspin_stats::{Direction, Quantity, Ratio, UNBOUNDED, effect, three_digits};
 
@@ -60,6 +60,7 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
     }
     sentences.extend(disturbed(fleet));
     sentences.extend(throttled(fleet));
+    sentences.extend(without_steps(fleet));
     sentences.extend(cpu_limit::difference(&fleet.hosts));
     sentences.extend(compiled::different_places(&fleet.hosts));
     sentences
@@ -233,6 +234,12 @@ fn nothing(fleet: &Fleet, candidate: &JudgedCandidate, could_hide: Option<f64>, 
                 "nothing about {name}: the hosts do not tell whether it is better or worse than {control}; {hidden}.{also}"
             )
         }
+        FleetDoubt::BelowFloor { floor } if fleet.digits().is_some_and(|digits| digits >= floor) => {
+            format!(
+                "nothing about {name}: the figures have so few digits that rounding may explain {}.{also}",
+                effect(floor)
+            )
+        }
         FleetDoubt::BelowFloor { floor } => {
             format!("nothing about {name}: its difference is below the noise of {}.{also}", effect(floor))
         }
@@ -295,16 +302,27 @@ pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
     ))
 }
 
-/// The noise floor of the fleet.
+/// The floor of the fleet: its noise, or what the digits of its figures hide.
 pub fn noise(fleet: &Fleet) -> String {
-    match fleet.analysis.noise_floor {
-        Some(floor) => format!(
+    match (fleet.digits(), fleet.analysis.noise_floor) {
+        (Some(digits), _) => format!(
+            "Mean differences below {} may be due to rounding, because the figures have so few digits: more hosts do not lower that.",
+            effect(digits)
+        ),
+        (None, Some(floor)) => format!(
             "Mean differences below {} are within the noise, measured by running {} twice on each host.",
             effect(floor.factor),
             clean(&fleet.hosts[0].proof.analysis.control)
         ),
-        None => "No two hosts ran the control twice, so the noise is that of the candidates.".into(),
+        (None, None) => "No two hosts ran the control twice, so the noise is that of the candidates.".into(),
     }
+}
+
+/// The results that do not say how their figures were printed.
+fn without_steps(fleet: &Fleet) -> Option<String> {
+    let files = fleet.hosts.iter().filter(|host| host.proof.lacks_steps()).map(|host| host.file.clone());
+    let files: Vec<String> = files.collect();
+    (!files.is_empty()).then(|| StoredProof::lack_of_steps(&list(&files, "and")))
 }
 
 /// Whether the effect differs between hosts.

@@ -29,6 +29,8 @@ pub struct HostModel {
     pub interrupted: bool,
     /// The share of the CPUs that other programs took.
     pub others: f64,
+    /// In which steps the figures are printed; none if they are not.
+    pub step: Option<f64>,
 }
 
 impl HostModel {
@@ -48,6 +50,7 @@ impl HostModel {
             cpu_limit: None,
             interrupted: false,
             others: 0.01,
+            step: None,
         }
     }
 
@@ -102,14 +105,17 @@ impl HostModel {
         let name: u32 = self.name.bytes().map(u32::from).sum();
         let run = |round: u32| {
             let noise = f64::from((round * 7919 + salt * 104_729 + name * 31) % 101) / 101.0 - 0.5;
-            let value = self.speed / ratio * (1.0 + 0.02 * noise);
+            let exact = self.speed / ratio * (1.0 + 0.02 * noise);
+            let value = self.step.map_or(exact, |step| (exact / step).round() * step);
             let fails = ratio <= 0.0 || self.speed <= 0.0;
             let cpu_s = if candidate.role == Role::Candidate { CANDIDATE_CPU } else { 1.0 };
             let outcome = match !fails {
                 true => RunOutcome::measured(value),
                 false => RunOutcome::Failed { reason: "it ended with exit code 1".into() },
             };
-            Run::new(Duration::from_secs_f64(if fails { 0.1 } else { value }), outcome).with_cpu_s(cpu_s)
+            Run::new(Duration::from_secs_f64(if fails { 0.1 } else { exact }), outcome)
+                .with_cpu_s(cpu_s)
+                .with_step(self.step)
         };
         SampleSet { runs: (0..self.rounds).map(run).collect(), ..SampleSet::new(candidate) }
     }

@@ -3,7 +3,7 @@
 use crate::testing::{HostModel, build, combined, results};
 use crate::{HostResult, Text, combine};
 use unspin_results::CombinedResults;
-use unspin_stats::Conclusion;
+use unspin_stats::{Conclusion, Direction, Metric};
 
 /// Hosts n1, n2, … with these ratios of the candidate `poll`.
 fn hosts(ratios: &[f64]) -> Vec<HostModel> {
@@ -42,6 +42,43 @@ fn fleet_that_agrees_is_one_verdict() {
         "{report}"
     );
     assert!(report.contains("a further host"), "{report}");
+}
+
+/// Issue 30: p99s that are printed as 3 ms and as 2 ms on each of eight hosts may be 2.51 and 2.49 ms.
+#[test]
+fn digits_that_all_hosts_have_in_common_prove_nothing() {
+    let of = |speed: f64, ratio: f64| {
+        let coarse = |host: HostModel| HostModel {
+            speed,
+            step: Some(1e-3),
+            metric: Metric::custom("p99", "s", Direction::LowerIsBetter),
+            ..host
+        };
+        let hosts: Vec<HostModel> = hosts(&[ratio; 8]).into_iter().map(coarse).collect();
+        combined(&hosts)
+    };
+    for (speed, ratio) in [(3e-3, 1.5), (2e-3, 2.0 / 3.0)] {
+        let fleet = of(speed, ratio);
+        assert_eq!(fleet.conclusion, Conclusion::NothingProven);
+        let report = report(&fleet);
+        assert!(
+            report.contains("nothing about poll: the figures have so few digits that rounding may explain")
+                && report
+                    .contains("may be due to rounding, because the figures have so few digits: more hosts")
+                && report.contains("What to do Let the program print more digits")
+                && !report.contains("measured by running"),
+            "{report}"
+        );
+    }
+    let fleet = of(12e-3, 3.0);
+    assert_eq!(fleet.conclusion, Conclusion::Faster);
+    let report = report(&fleet);
+    assert!(report.contains("Mean differences below 25 % may be due to rounding"), "{report}");
+    let comparison = &fleet.candidates[0].comparison;
+    assert!((comparison.rounding.unwrap() - 1.25).abs() < 1e-6, "{comparison:?}");
+    let ratio = comparison.combined.as_ref().unwrap().ratio;
+    // 11.5 by 4.5 ms, and 12.5 by 3.5.
+    assert!(ratio.lower < 11.5 / 4.5 && ratio.upper > 12.5 / 3.5, "{ratio:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One configuration, before and after.
 
-use crate::session::Session;
+use crate::session::{Figures, Rounds, Session};
 use crate::units::Units;
 use unspin_results::{
     ComparedFigures, ComparedGain, ConfigurationVerdict, Judged, Obstacle, SideFigures, SideGain, Untested,
@@ -8,8 +8,8 @@ use unspin_results::{
 use unspin_stats::independent::{IndependentSample, IndependentTest, judge};
 use unspin_stats::{Settings, Summary};
 
-/// The values of a configuration on one side, by session.
-type SideValues<V> = Result<Vec<Vec<V>>, Obstacle>;
+/// What a configuration has on one side, by session.
+type SideValues<V> = Result<Vec<V>, Obstacle>;
 
 /// Compares the figures of these configurations. The units of each, for further tests; none if runs failed.
 pub fn figures(
@@ -18,16 +18,19 @@ pub fn figures(
     floor: Option<f64>,
     settings: &Settings,
 ) -> Vec<(ComparedFigures, Option<Units>)> {
-    let values: Vec<[SideValues<f64>; 2]> = names
+    let values: Vec<[SideValues<Figures>; 2]> = names
         .iter()
         .map(|name| sides.map(|side| side.iter().map(|session| session.figures(name)).collect()))
         .collect();
     let direction = sides[0][0].proof.analysis.metric.direction;
-    let sample = |values: &Vec<f64>| IndependentSample::of_figures(values, direction);
+    let sample = |figures: &Figures| {
+        IndependentSample::of_figures(&figures.values, direction).with_printed_figures(figures.mean)
+    };
     let units: Vec<Result<Units, Untested>> = values.iter().map(|values| units(values, sample)).collect();
     let judged = judge_all(&units, floor, settings);
-    let side = |values: &SideValues<f64>| {
-        let sessions = values.clone().ok()?;
+    let side = |figures: &SideValues<Figures>| {
+        let sessions: Vec<Vec<f64>> =
+            figures.as_ref().ok()?.iter().map(|figures| figures.values.clone()).collect();
         let means =
             || sessions.iter().filter_map(|values| Some(Summary::of(values, direction)?.mean)).collect();
         let of: Vec<f64> = if sessions.len() == 1 { sessions[0].clone() } else { means() };
@@ -50,15 +53,18 @@ pub fn gains(
     floor: Option<f64>,
     settings: &Settings,
 ) -> Vec<ComparedGain> {
-    let rounds: Vec<[SideValues<(f64, f64)>; 2]> = names
+    let rounds: Vec<[SideValues<Rounds>; 2]> = names
         .iter()
         .map(|name| sides.map(|side| side.iter().map(|session| session.rounds(name)).collect()))
         .collect();
     let direction = sides[0][0].proof.analysis.metric.direction;
-    let sample = |rounds: &Vec<(f64, f64)>| IndependentSample::of_gains(rounds, direction);
+    let sample = |rounds: &Rounds| {
+        let [control, candidate] = rounds.means;
+        IndependentSample::of_gains(&rounds.values, direction).with_printed_gains(control, candidate)
+    };
     let units: Vec<Result<Units, Untested>> = rounds.iter().map(|rounds| units(rounds, sample)).collect();
     let judged = judge_all(&units, floor, settings);
-    let side = |name: &str, side: &[Session], rounds: &SideValues<(f64, f64)>| {
+    let side = |name: &str, side: &[Session], rounds: &SideValues<Rounds>| {
         let gains: Vec<f64> = rounds.as_ref().ok()?.iter().map(|rounds| sample(rounds).value()).collect();
         let value = gains.iter().sum::<f64>() / gains.len() as f64;
         Some(SideGain { value, sessions: side.iter().filter_map(|session| session.gain(name)).collect() })

@@ -3,6 +3,7 @@
 use unspin_report::figures::Percent;
 use unspin_results::{Basis, ResultComparison, SessionSummary};
 use unspin_stats::effect;
+use unspin_stats::independent::IndependentTest;
 
 /// What a difference below the floor may be due to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,17 +19,22 @@ pub enum FloorCause {
 }
 
 impl FloorCause {
-    /// Of this floor, which is the largest of all that the sessions of the result have. A drift cancels in gains.
-    pub fn of(result: &ResultComparison, floor: f64, basis: Basis) -> FloorCause {
+    /// Of the floor of a comparison. `common` is that of all comparisons of this basis, none if it is unknown. A drift cancels in gains.
+    pub fn of(
+        result: &ResultComparison,
+        test: &IndependentTest,
+        (floor, common): (f64, Option<f64>),
+        basis: Basis,
+    ) -> FloorCause {
         let sessions = || result.before.iter().chain(&result.after);
         let has_several = result.before.len() > 1;
-        let noise =
-            |session: &SessionSummary| session.noise_floor.map(|noise| noise.factor).filter(|_| !has_several);
-        let digits = |session: &SessionSummary| session.noise_floor?.rounding;
+        let noise = |session: &SessionSummary| {
+            session.noise_floor.map(|noise| noise.of_noise()).filter(|_| !has_several)
+        };
         let drift = |session: &SessionSummary| session.drift?.factor(result.settings.alpha);
-        if sessions().filter_map(digits).any(|digits| digits >= floor) {
+        if test.rounding.is_some_and(|rounding| rounding >= floor) {
             FloorCause::Digits
-        } else if sessions().filter_map(noise).any(|noise| noise >= floor) {
+        } else if common.is_none() || sessions().filter_map(noise).any(|noise| noise >= floor) {
             FloorCause::Noise
         } else if basis == Basis::Figures && sessions().filter_map(drift).any(|drift| drift >= floor) {
             FloorCause::Drift

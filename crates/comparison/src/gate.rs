@@ -127,7 +127,7 @@ impl Worst {
         let test = judged.test?;
         let end = Slowdown::of(test.ratio, direction).most;
         let is_proven = judged.is_worse() || judged.is_better();
-        let floor = worse_by(1.0 / floor.unwrap_or(test.minimum_detectable_effect), direction);
+        let floor = worse_by(1.0 / test.floor(floor), direction);
         Some(if is_proven || floor <= end { Worst::Interval(end) } else { Worst::Floor { floor, end } })
     }
 
@@ -189,12 +189,24 @@ fn describe_unsure(
             None => format!("{} was not compared", compared.name),
         })
         .collect();
+    let hides_limit = |compared: &&ComparedFigures| {
+        let rounding = compared.judged.test.and_then(|test| test.rounding);
+        rounding.is_some_and(|rounding| rounding - 1.0 > limit)
+    };
+    let remedy = match unsure.iter().any(hides_limit) {
+        true => {
+            "Let the program print more digits, or compare larger figures: rounding alone hides the limit"
+                .into()
+        }
+        false => format!(
+            "Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in {} sessions",
+            if has_several { "more" } else { "several" }
+        ),
+    };
     format!(
-        "Gate unsure: {}; the limit is {}. {then}. Measure longer (--runs, --time-budget), on a quieter machine (--wait-for-quiet), or in \
-         {} sessions.",
+        "Gate unsure: {}; the limit is {}. {then}. {remedy}.",
         clauses.join("; "),
         Percent::Short.of(limit),
-        if has_several { "more" } else { "several" }
     )
 }
 

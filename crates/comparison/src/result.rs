@@ -41,9 +41,9 @@ pub fn compare_with(
     let candidates =
         common(all[0].candidates(), &all, options, |session, name| session.candidates().any(|n| n == name));
     let sides = [before, after];
-    // Several sessions show themselves how much they differ, but not what all of one side have in common: other programs, and
-    // figures with few digits.
-    let noise = if has_several { Some(of_digits(&all)) } else { noise_floor(&all) };
+    // Several sessions show themselves how much they differ, but not what all of one side have in common: other programs. (What the
+    // digits of figures hide, which they have in common, too, is a floor of each configuration of its own.)
+    let noise = if has_several { Some(1.0) } else { noise_floor(&all) };
     let gains_floor = noise.map(|noise| above_disturbance(noise, &all));
     let floor = match basis {
         Basis::Figures if !has_several => gains_floor.map(|floor| above_drifts(floor, &drifts, &settings)),
@@ -115,14 +115,8 @@ fn common<'a>(
 
 /// The largest floor of the sessions; none if one is unknown.
 fn noise_floor(all: &[&Session]) -> Option<f64> {
-    let floors = all.iter().map(|session| session.proof.analysis.noise_floor.map(|floor| floor.factor));
+    let floors = all.iter().map(|session| session.proof.analysis.noise_floor.map(|floor| floor.of_noise()));
     floors.collect::<Option<Vec<f64>>>().map(|floors| floors.into_iter().fold(1.0, f64::max))
-}
-
-/// What the digits of the figures hide: the largest factor between two values that are printed alike.
-fn of_digits(all: &[&Session]) -> f64 {
-    let floors = all.iter().filter_map(|session| session.proof.analysis.noise_floor?.rounding);
-    floors.fold(1.0, f64::max)
 }
 
 /// The floor of sessions that were disturbed. Of gains too: a wake-up on a busy machine is cheap, and some locks are contended only

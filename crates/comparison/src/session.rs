@@ -1,7 +1,7 @@
 //! A stored session, and its values by configuration.
 
 use unspin_results::{Obstacle, StoredProof};
-use unspin_stats::{Comparison, Ratio, Role, Run, RunOutcome, comparable};
+use unspin_stats::{Comparison, Ratio, Role, RoundedMean, Run, RunOutcome, comparable};
 
 /// A stored result of `unspin prove`.
 #[derive(Clone, Debug)]
@@ -10,6 +10,24 @@ pub struct Session {
     pub file: String,
     /// The result.
     pub proof: StoredProof,
+}
+
+/// The figures of a configuration in one session.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    /// In the order of the rounds.
+    pub values: Vec<f64>,
+    /// Their mean, as far as their digits tell it.
+    pub mean: RoundedMean,
+}
+
+/// The rounds of a candidate in one session.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    /// As (control, candidate).
+    pub values: Vec<(f64, f64)>,
+    /// The means of both, as far as the digits of the figures tell them.
+    pub means: [RoundedMean; 2],
 }
 
 impl Session {
@@ -31,21 +49,24 @@ impl Session {
     }
 
     /// The figures of a configuration, in the order of the rounds.
-    pub(crate) fn figures(&self, name: &str) -> Result<Vec<f64>, Obstacle> {
+    pub(crate) fn figures(&self, name: &str) -> Result<Figures, Obstacle> {
         let (warm_up, runs) = self.runs(name).ok_or(Obstacle::NoRuns)?;
         if let Some(obstacle) = obstacle(warm_up.iter().chain(runs)) {
             return Err(obstacle);
         }
-        let values: Vec<f64> = runs.iter().filter_map(Run::value).collect();
-        if values.is_empty() { Err(Obstacle::NoRuns) } else { Ok(values) }
+        let values = runs.iter().filter_map(Run::value).collect();
+        Ok(Figures { values, mean: RoundedMean::of(runs).ok_or(Obstacle::NoRuns)? })
     }
 
-    /// The rounds of a candidate, as (control, candidate).
-    pub(crate) fn rounds(&self, name: &str) -> Result<Vec<(f64, f64)>, Obstacle> {
+    /// The rounds of a candidate.
+    pub(crate) fn rounds(&self, name: &str) -> Result<Rounds, Obstacle> {
         let of_control = |why| Obstacle::Control { name: self.control().to_owned(), why: Box::new(why) };
         let control = self.figures(self.control()).map_err(of_control)?;
         let candidate = self.figures(name)?;
-        Ok(control.into_iter().zip(candidate).collect())
+        Ok(Rounds {
+            values: control.values.into_iter().zip(candidate.values).collect(),
+            means: [control.mean, candidate.mean],
+        })
     }
 
     /// The candidate's ratio to the control, as the session states it.
@@ -55,7 +76,8 @@ impl Session {
 
     /// One value for each round: the mean over all configurations, each divided by its own mean. Empty if some have fewer rounds.
     pub(crate) fn relative_rounds(&self) -> Vec<f64> {
-        let all: Vec<Vec<f64>> = self.names().filter_map(|name| self.figures(name).ok()).collect();
+        let figures = self.names().filter_map(|name| self.figures(name).ok());
+        let all: Vec<Vec<f64>> = figures.map(|figures| figures.values).collect();
         let rounds = all.iter().map(Vec::len).min().unwrap_or(0);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let means: Vec<f64> = all.iter().map(|values| mean(values)).collect();

@@ -24,11 +24,13 @@ pub struct Simulation {
     pub cv: f64,
     /// The metric.
     pub metric: Metric,
+    /// In which steps the figures are printed; none if they are not.
+    pub step: Option<f64>,
 }
 
 impl Default for Simulation {
     fn default() -> Simulation {
-        Simulation { rounds: 10, control: 1.0, gain: 2.0, cv: 0.05, metric: Metric::wall_time() }
+        Simulation { rounds: 10, control: 1.0, gain: 2.0, cv: 0.05, metric: Metric::wall_time(), step: None }
     }
 }
 
@@ -38,7 +40,7 @@ impl Simulation {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut samples = |candidate: Candidate, mean: f64| {
             let values: Vec<f64> = (0..self.rounds).map(|_| mean * self.noise(&mut random)).collect();
-            samples(candidate, &values)
+            self.printed(samples(candidate, &values))
         };
         let poll = match self.metric.direction {
             Direction::LowerIsBetter => self.control / self.gain,
@@ -54,6 +56,17 @@ impl Simulation {
         let no_preload = analyse(vec![control.clone(), unhooked]).comparisons.remove(0);
         let analysis = analyse(vec![control, again, candidate]);
         Session { file: file.into(), proof: proof(analysis, Some(no_preload), self.rounds as u32, seed) }
+    }
+
+    /// With the digits that are printed.
+    fn printed(&self, mut samples: SampleSet) -> SampleSet {
+        for run in &mut samples.runs {
+            if let (Some(value), Some(step)) = (run.value(), self.step) {
+                run.outcome = RunOutcome::measured((value / step).round() * step);
+                run.step = Some(step);
+            }
+        }
+        samples
     }
 
     /// Log-normal, with mean 1.

@@ -328,7 +328,8 @@ fn difference_that_other_programs_explain_is_not_proven() {
         "because other programs and the hypervisor, which took up to 40 % of the CPUs, may explain 67 %.";
     assert!(said.ends_with(because), "the disturbance is no noise of the program: {said}");
     let mut noisy = slower(1.3, 1);
-    noisy.proof.analysis.noise_floor.as_mut().unwrap().factor = 1.67;
+    let floor = noisy.proof.analysis.noise_floor.as_mut().unwrap();
+    (floor.minimum_detectable_effect, floor.factor) = (1.67, 1.67);
     let noisy = compare(&noisy, &slower(1.0, 2), &CompareOptions::default());
     let said = &noisy.figures[0].judged.sentence;
     assert!(said.ends_with("because it is within the noise of the sessions, 67 %."), "{said}");
@@ -357,15 +358,88 @@ fn several_sessions_prove_neither_disturbance_nor_rounding() {
     let busy = of(&side(1.0, 1, 0.0), &side(1.5, 11, 0.4));
     assert_eq!(busy.conclusion, Conclusion::NothingProven, "{}", busy.certainty);
     assert_eq!(busy.gate.unwrap().outcome, GateOutcome::Unsure);
+}
 
-    let mut coarse = [side(1.0, 1, 0.0), side(1.5, 11, 0.0)];
-    for session in coarse.iter_mut().flatten() {
-        session.proof.analysis.noise_floor.as_mut().unwrap().rounding = Some(3.0);
+/// Issue 30: a candidate's p99 of 2.49 and 2.51 ms, printed in whole milliseconds, beside a control of 12 ms.
+#[test]
+fn difference_that_rounding_makes_is_not_proven() {
+    let metric = || Metric::custom("p99", "s", Direction::LowerIsBetter);
+    let session = |candidate: f64, seed: u64| {
+        let (control, gain) = (12e-3, 12e-3 / candidate);
+        let simulation = Simulation {
+            control,
+            gain,
+            cv: 0.0005,
+            metric: metric(),
+            step: Some(1e-3),
+            ..Simulation::default()
+        };
+        simulation.session(&format!("{seed}.json"), seed)
+    };
+    let side = |candidate: f64, seeds: std::ops::Range<u64>| -> Vec<Session> {
+        seeds.map(|seed| session(candidate, seed)).collect()
+    };
+    for sessions in [1, 3] {
+        let of = |before: f64, after: f64| {
+            let sides = [side(before, 1..1 + sessions), side(after, 11..11 + sessions)];
+            crate::compare(&sides[0], &sides[1], &gate(0.05), build()).unwrap()
+        };
+        for (before, after) in [(2.49e-3, 2.51e-3), (2.51e-3, 2.49e-3)] {
+            let result = of(before, after);
+            assert_eq!(result.conclusion, Conclusion::NothingProven, "{}", result.sentence);
+            let poll = &result.figures[2].judged;
+            assert!(
+                poll.sentence.contains("so few digits that rounding may explain 50 %"),
+                "{}",
+                poll.sentence
+            );
+            let gain = &result.gains[0].judged.sentence;
+            assert!(gain.contains("so few digits that rounding may explain"), "{gain}");
+            // Whole milliseconds of 12 hide 8.7 %.
+            let gate = result.gate.as_ref().unwrap();
+            assert_eq!((gate.outcome, gate.unsure.len()), (GateOutcome::Unsure, 3), "{}", gate.sentence);
+            assert!(gate.sentence.contains("Let the program print more digits"), "{}", gate.sentence);
+            assert!(!result.certainty.contains("quieter machine"), "{}", result.certainty);
+        }
+        let result = of(2.0e-3, 6.0e-3);
+        assert!(result.figures[2].judged.is_worse(), "{}", result.sentence);
+        let certain = &result.certainty;
+        assert!(
+            certain.contains("may be due to rounding, because the figures have so few digits"),
+            "{certain}"
+        );
+        assert_eq!(result.gate.unwrap().exceeded, ["poll"]);
+        assert!(result.gains[0].judged.is_worse());
     }
-    let coarse = of(&coarse[0], &coarse[1]);
-    assert_eq!(coarse.conclusion, Conclusion::NothingProven);
-    let said = &coarse.figures[0].judged.sentence;
-    assert!(said.contains("so few digits that rounding may explain a factor of 3"), "{said}");
+}
+
+/// Issue 30: results of earlier builds do not say how their figures were printed.
+#[test]
+fn percentiles_without_steps_are_a_warning() {
+    let session = |step: Option<f64>, seed| {
+        let metric = Metric::custom("p99", "s", Direction::LowerIsBetter);
+        let mut session =
+            simulated(|s| (s.control, s.gain, s.metric, s.step) = (12.0, 4.0, metric.clone(), step), seed);
+        session.proof.percentile =
+            Some(StoredPercentile { percent: 99.0, tool: Some("ab".into()), samples_min: None });
+        session
+    };
+    let warned = |steps: [Option<f64>; 2]| {
+        let result = compare(&session(steps[0], 1), &session(steps[1], 2), &CompareOptions::default());
+        result
+            .warnings
+            .iter()
+            .filter(|warning| warning.contains("did not store the digits"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert!(warned([Some(1.0); 2]).is_empty());
+    assert!(
+        warned([None, Some(1.0)])[0].contains("wrote a.json: a difference that is proven may"),
+        "{:?}",
+        warned([None; 2])
+    );
+    assert!(warned([None; 2])[0].contains("wrote a.json and b.json: "));
 }
 
 // ---- output ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 use crate::comparability::{describe_command, differing_machine, differs_in_command};
 use crate::session::Session;
+use unspin_report::figures::list;
 use unspin_results::{Basis, StoredConfiguration, StoredProof};
 use unspin_stats::independent::Drift;
 use unspin_stats::{Settings, effect};
@@ -24,6 +25,14 @@ pub fn warnings(
 ) -> Vec<String> {
     let mut warnings = differences(all, basis);
     warnings.extend(other_tool(all));
+    let without_steps: Vec<&str> = all
+        .iter()
+        .filter(|session| session.proof.lacks_steps())
+        .map(|session| session.file.as_str())
+        .collect();
+    if !without_steps.is_empty() {
+        warnings.push(StoredProof::lack_of_steps(&list(&without_steps, "and")));
+    }
     warnings.extend(other_plans(all));
     warnings.extend(names_in_some(all));
     for (session, drift) in all.iter().zip(drifts) {

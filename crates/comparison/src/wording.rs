@@ -8,7 +8,7 @@ use unspin_results::{
     Untested,
 };
 use unspin_stats::independent::{IndependentTest, IndependentVerdict, UNITS_MIN};
-use unspin_stats::{Direction, Metric, Quantity, Ratio, UNBOUNDED, effect};
+use unspin_stats::{Direction, Metric, Quantity, Ratio, TOO_FEW_DIGITS, UNBOUNDED, effect};
 
 /// What one session on each side does not show, and what does.
 pub fn limit(basis: Basis) -> &'static str {
@@ -27,21 +27,45 @@ pub fn limit(basis: Basis) -> &'static str {
 /// The sentence of each configuration, and those of the whole result.
 pub fn write_sentences(result: &mut ResultComparison) {
     let (metric, control) = (result.metric.clone(), result.control.clone());
-    let cause = |floor: Option<f64>, basis| {
-        floor.map_or(FloorCause::Noise, |floor| FloorCause::of(result, floor, basis))
+    let causes = |judged: Vec<&Judged>, basis| -> Vec<FloorCause> {
+        judged.into_iter().map(|judged| cause(result, judged, basis)).collect()
     };
-    let floor = cause(result.floor, Basis::Figures);
-    let gains_floor = cause(result.gains_floor, Basis::Gains);
-    for compared in &mut result.figures {
-        compared.judged.sentence = of_figures(&compared.name, &compared.judged, &metric, floor);
+    let of_figures_causes = causes(result.figures.iter().map(|c| &c.judged).collect(), Basis::Figures);
+    let of_gains_causes = causes(result.gains.iter().map(|c| &c.judged).collect(), Basis::Gains);
+    for (compared, cause) in result.figures.iter_mut().zip(of_figures_causes) {
+        compared.judged.sentence = of_figures(&compared.name, &compared.judged, &metric, cause);
     }
-    for compared in &mut result.gains {
+    for (compared, cause) in result.gains.iter_mut().zip(of_gains_causes) {
         let sides = [&compared.before, &compared.after].map(|side| side.as_ref().map(|side| side.value));
-        compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides, gains_floor);
+        compared.judged.sentence = of_gain(&compared.name, &compared.judged, &control, sides, cause);
     }
     result.compared = describe(result);
     result.sentence = conclusion(result);
     result.certainty = certainty(result);
+}
+
+/// Why smaller differences than the floor of this comparison are not ranked.
+fn cause(result: &ResultComparison, judged: &Judged, basis: Basis) -> FloorCause {
+    let common = common_floor(result, basis);
+    let Some(test) = &judged.test else { return FloorCause::Noise };
+    let floor = match judged.verdict {
+        ConfigurationVerdict::Tested(IndependentVerdict::BelowFloor { floor, .. }) => floor,
+        _ => own_floor(test, common),
+    };
+    FloorCause::of(result, test, (floor, common), basis)
+}
+
+/// The floor of all comparisons of figures, or of gains.
+fn common_floor(result: &ResultComparison, basis: Basis) -> Option<f64> {
+    match basis {
+        Basis::Figures => result.floor,
+        Basis::Gains => result.gains_floor,
+    }
+}
+
+/// The floor of one comparison, as far as it is known before the runs are judged; 1 if nothing of it is.
+fn own_floor(test: &IndependentTest, common: Option<f64>) -> f64 {
+    test.floor(common.or(Some(1.0)))
 }
 
 fn of_figures(name: &str, judged: &Judged, metric: &Metric, cause: FloorCause) -> String {
@@ -123,6 +147,7 @@ fn unproven_because(verdict: IndependentVerdict, cause: FloorCause) -> String {
                 "no difference proven: so few runs cannot prove one, {needed} on each side are the least that can (--runs)"
             )
         }
+        _ if cause == FloorCause::Digits => format!("no difference proven; {TOO_FEW_DIGITS}"),
         _ => "no difference proven; it may have any size: allow more rounds, or measure on a quieter machine"
             .into(),
     }
@@ -219,17 +244,20 @@ fn certainty(result: &ResultComparison) -> String {
     let distance = |test: &IndependentTest| test.ratio.value.ln().abs();
     let proven = result.deciding().into_iter().filter(|(_, judged)| judged.is_worse() || judged.is_better());
     let greatest = proven
-        .filter_map(|(name, judged)| Some((name, judged.test?, judged.p_corrected?)))
-        .max_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
-    let floor = |floor: f64| FloorCause::of(result, floor, result.basis).in_certainty(floor);
-    let floor = result.floor.map_or(String::new(), floor);
-    if let Some((name, test, p)) = greatest {
+        .filter_map(|(name, judged)| Some((name, judged, judged.test?, judged.p_corrected?)))
+        .max_by(|a, b| distance(&a.2).total_cmp(&distance(&b.2)));
+    if let Some((name, judged, test, p)) = greatest {
         let interval = match result.basis {
             Basis::Figures => quotient(test.ratio, &result.metric).1,
             Basis::Gains => {
                 let (_, [lower, upper]) = test.ratio.shown();
                 format!("{lower}–{upper}")
             }
+        };
+        let floor = own_floor(&test, common_floor(result, result.basis));
+        let floor = match floor > 1.0 {
+            true => cause(result, judged, result.basis).in_certainty(floor),
+            false => String::new(),
         };
         let [before, after] = test.units;
         let units = unit(result);
@@ -244,10 +272,15 @@ fn certainty(result: &ResultComparison) -> String {
         IndependentVerdict::BelowFloor { could_hide, .. } => Some(could_hide),
         _ => None,
     });
+    let is_of_digits = || {
+        let mut deciding = result.deciding().into_iter();
+        deciding.any(|(_, judged)| cause(result, judged, result.basis) == FloorCause::Digits)
+    };
     match hidden.max_by(f64::total_cmp) {
         Some(factor) if factor < UNBOUNDED => {
             format!("a difference of up to {} may be undetected.", effect(factor))
         }
+        _ if is_of_digits() => format!("{TOO_FEW_DIGITS}."),
         _ => "a difference may have any size: allow more rounds, or measure on a quieter machine.".into(),
     }
 }

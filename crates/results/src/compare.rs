@@ -32,7 +32,8 @@ pub struct ResultComparison {
     /// The later sessions.
     pub after: Vec<SessionSummary>,
     /// No smaller difference is ranked, a factor of at least 1: the largest of the sessions' noise floors, of what
-    /// disturbed them and, for figures, of their drift. Absent if unknown, and with several sessions.
+    /// disturbed them and, for figures, of their drift; with several sessions what disturbed them alone. What rounding can cause
+    /// ([`IndependentTest::rounding`]) is a floor of each comparison of its own. Absent if unknown, and if it is 1.
     pub floor: Option<f64>,
     /// The same for gains, in which a drift cancels.
     pub gains_floor: Option<f64>,

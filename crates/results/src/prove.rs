@@ -3,7 +3,7 @@
 use crate::machine::{StoredBuild, StoredDisturbance, StoredMachine};
 use serde::{Deserialize, Serialize};
 use unspin_report::MeterReport;
-use unspin_stats::{Analysis, Comparison, Conclusion};
+use unspin_stats::{Analysis, Comparison, Conclusion, Quantity};
 
 /// A result of `unspin prove`.
 #[derive(Clone, Debug, Deserialize)]
@@ -47,6 +47,26 @@ pub struct StoredProof {
     pub locks: StoredLocks,
     /// Every run, in the order of execution.
     pub runs: Vec<StoredRun>,
+}
+
+impl StoredProof {
+    /// Whether it is about printed percentiles, and of a build that did not store with how many digits they were printed.
+    pub fn lacks_steps(&self) -> bool {
+        let others = self.analysis.comparisons.iter().flat_map(|comparison| &comparison.runs);
+        let mut measured =
+            self.analysis.control_runs.iter().chain(others).filter(|run| run.value().is_some()).peekable();
+        let is_read_from_table = self.percentile.as_ref().is_some_and(|percentile| percentile.tool.is_some());
+        let is_printed = self.analysis.metric.quantity == Quantity::Other && is_read_from_table;
+        is_printed && measured.peek().is_some() && measured.all(|run| run.step.is_none())
+    }
+
+    /// What that means for a verdict about these files.
+    pub fn lack_of_steps(files: &str) -> String {
+        format!(
+            "An earlier build, which did not store the digits of printed figures, wrote {files}: a difference that is proven may be one of \
+             rounding. Measure again."
+        )
+    }
 }
 
 /// The sentences with which the printed report begins and ends.

@@ -129,6 +129,12 @@ impl Analysis {
         }
     }
 
+    /// Whether the digits of the figures make an interval of a candidate wide.
+    pub fn has_intervals_of_digits(&self) -> bool {
+        let candidates = self.comparisons.iter().filter(|comparison| comparison.role == Role::Candidate);
+        candidates.into_iter().any(Comparison::has_interval_of_digits)
+    }
+
     /// The overall result of the session.
     pub fn conclusion(&self) -> Conclusion {
         // If only the A/A configuration takes part, its verdict tells whether the control works.
@@ -181,7 +187,8 @@ fn compare(
         failed_runs: samples.failures().0,
         summary: samples.summary(metric.direction),
         rounds: values.len() as u32,
-        ratio: ratio.map(|ratio| rounding.map_or(ratio, |rounding| rounding.widen(ratio, metric.direction))),
+        ratio: ratio
+            .map(|ratio| rounding.map_or(ratio, |rounding| rounding.bounds(metric.direction).widen(ratio))),
         difference: sign_flip(&pairs.differences(), settings.draws, &mut random(Purpose::SignFlip)),
         difference_p_corrected: None,
         minimum_detectable_effect: minimum_detectable_effect(

@@ -11,6 +11,9 @@ use crate::settings::Settings;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
+/// A factor below which it is of no interest what rounding hides.
+pub const NEGLIGIBLE_ROUNDING: f64 = 1.005;
+
 /// A candidate's runs and their comparison with the control's. A field is absent if there are too few runs for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -78,6 +81,11 @@ impl Comparison {
     pub fn is_limited_by_digits(&self) -> bool {
         self.rounding
             .is_some_and(|rounding| self.minimum_detectable_effect.is_none_or(|noise| rounding >= noise))
+    }
+
+    /// Whether the digits make the interval so wide, and by more than is negligible.
+    pub fn has_interval_of_digits(&self) -> bool {
+        self.is_limited_by_digits() && self.rounding.is_some_and(|rounding| rounding >= NEGLIGIBLE_ROUNDING)
     }
 
     /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.

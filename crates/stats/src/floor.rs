@@ -33,17 +33,14 @@ impl NoiseFloor {
     /// The noise floor for an A/A pair with this ratio and this minimum detectable effect.
     pub fn new(rounds: u32, ratio: Ratio, minimum_detectable_effect: f64) -> NoiseFloor {
         let differs = !ratio.includes_one();
-        let observed = if differs { ratio.farthest_factor() } else { 1.0 };
-        let factor = minimum_detectable_effect.max(observed);
-        let coefficients_of_variation = None;
         NoiseFloor {
             rounds,
             ratio,
             minimum_detectable_effect,
             differs,
             rounding: None,
-            factor,
-            coefficients_of_variation,
+            factor: noise(ratio, differs, minimum_detectable_effect),
+            coefficients_of_variation: None,
         }
     }
 
@@ -51,6 +48,14 @@ impl NoiseFloor {
     #[must_use]
     pub fn above_rounding(self, rounding: Option<f64>) -> NoiseFloor {
         NoiseFloor { rounding, factor: self.factor.max(rounding.unwrap_or(1.0)), ..self }
+    }
+
+    /// What the noise alone makes the floor.
+    pub fn of_noise(&self) -> f64 {
+        match self.is_of_digits() {
+            true => noise(self.ratio, self.differs, self.minimum_detectable_effect),
+            false => self.factor,
+        }
     }
 
     /// Whether the digits of the figures set the floor, so that more rounds do not lower it.
@@ -65,6 +70,12 @@ impl NoiseFloor {
             _ => 1.0,
         }
     }
+}
+
+/// The floor of a pair, as far as its noise makes it.
+fn noise(ratio: Ratio, differs: bool, minimum_detectable_effect: f64) -> f64 {
+    let observed = if differs { ratio.farthest_factor() } else { 1.0 };
+    minimum_detectable_effect.max(observed)
 }
 
 #[cfg(test)]
@@ -83,7 +94,7 @@ mod tests {
     fn floor_is_not_below_the_rounding() {
         let quiet = NoiseFloor::new(10, Ratio { value: 1.0, lower: 1.0, upper: 1.0 }, 1.0);
         let coarse = quiet.above_rounding(Some(1.67));
-        assert_eq!((coarse.factor, coarse.is_of_digits()), (1.67, true));
+        assert_eq!((coarse.factor, coarse.is_of_digits(), coarse.of_noise()), (1.67, true, 1.0));
         let noisy = NoiseFloor { factor: 2.0, ..quiet }.above_rounding(Some(1.67));
         assert_eq!((noisy.factor, noisy.is_of_digits()), (2.0, false));
         assert_eq!((quiet.above_rounding(None), quiet.is_of_digits()), (quiet, false));

@@ -12,16 +12,27 @@ use crate::sample::{SampleSet, mean};
 /// Decimals are not exact in binary. The difference of neighbouring figures must not exceed a step for that reason.
 const SLACK: f64 = 1e-9;
 
-/// The figures of both sides of a comparison.
+/// The printed figures of both sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rounding {
+pub struct Rounding {
     control: RoundedMean,
     candidate: RoundedMean,
 }
 
+/// What rounding can do to a ratio, as factors of at least 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundingBounds {
+    /// The largest ratio, in either direction, of two sides that are equal before rounding.
+    pub factor: f64,
+    /// How many times smaller the ratio may be before rounding.
+    pub smaller: f64,
+    /// How many times larger it may be.
+    pub larger: f64,
+}
+
 /// A mean of printed figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct RoundedMean {
+pub struct RoundedMean {
     mean: f64,
     /// How far it may be from the mean before rounding.
     half: f64,
@@ -29,13 +40,13 @@ struct RoundedMean {
 
 impl Rounding {
     /// Of the rounds in which both have a value. `None` without such rounds, or if no figure was printed.
-    pub(crate) fn of(control: &SampleSet, candidate: &SampleSet) -> Option<Rounding> {
+    pub fn of(control: &SampleSet, candidate: &SampleSet) -> Option<Rounding> {
         let rounds = control.runs.iter().zip(&candidate.runs);
         let both =
             rounds.filter(|(control, candidate)| control.value().is_some() && candidate.value().is_some());
         let (control, candidate): (Vec<&Run>, Vec<&Run>) = both.unzip();
         let rounding =
-            Rounding { control: RoundedMean::of(&control), candidate: RoundedMean::of(&candidate) };
+            Rounding { control: RoundedMean::of(control)?, candidate: RoundedMean::of(candidate)? };
         (rounding.control.half + rounding.candidate.half > 0.0).then_some(rounding)
     }
 
@@ -58,33 +69,77 @@ impl Rounding {
         2.0 * (self.control.half / self.control.mean + self.candidate.half / self.candidate.mean)
     }
 
-    /// The ratio with an interval that has all values before rounding.
-    pub(crate) fn widen(&self, ratio: Ratio, direction: Direction) -> Ratio {
-        let (control, candidate) = (self.control.ends(), self.candidate.ends());
-        let plain = direction.times_as_good(self.candidate.mean, self.control.mean);
-        let ends = match direction {
-            Direction::LowerIsBetter => (control.0 / candidate.1, control.1 / candidate.0),
-            Direction::HigherIsBetter => (candidate.0 / control.1, candidate.1 / control.0),
-        };
-        Ratio {
-            lower: ratio.lower * ends.0 / plain * (1.0 - SLACK),
-            upper: ratio.upper * ends.1 / plain * (1.0 + SLACK),
-            ..ratio
+    /// What it can do to "how many times as good as the control".
+    pub fn bounds(&self, direction: Direction) -> RoundingBounds {
+        let gain = times_as_good(self.control, self.candidate, direction);
+        RoundingBounds {
+            factor: self.factor(),
+            smaller: gain.value / gain.lower * (1.0 + SLACK),
+            larger: gain.upper / gain.value * (1.0 + SLACK),
         }
+    }
+
+    /// The same for two sets of runs of the control, of which neither is the better one: the factor is that between two values that
+    /// are both printed like the control's mean.
+    pub fn bounds_of_pair(&self, direction: Direction) -> RoundingBounds {
+        RoundingBounds { factor: self.factor_of_control(), ..self.bounds(direction) }
+    }
+}
+
+impl RoundingBounds {
+    /// Of the quotient of two values, `after` by `before`, whose ends are those before rounding. `None` if neither was printed.
+    pub(crate) fn of_quotient(before: Ratio, after: Ratio) -> Option<RoundingBounds> {
+        let value = after.value / before.value;
+        let smaller = value / (after.lower / before.upper) * (1.0 + SLACK);
+        let larger = after.upper / before.lower / value * (1.0 + SLACK);
+        // What brings the ratio to 1.
+        let factor = if value >= 1.0 { smaller } else { larger };
+        let is_printed = [before, after].iter().any(|side| side.lower < side.upper);
+        is_printed.then_some(RoundingBounds { factor, smaller, larger })
+    }
+
+    /// The bounds that hold for both.
+    pub(crate) fn widest(self, other: RoundingBounds) -> RoundingBounds {
+        RoundingBounds {
+            factor: self.factor.max(other.factor),
+            smaller: self.smaller.max(other.smaller),
+            larger: self.larger.max(other.larger),
+        }
+    }
+
+    /// The ratio with an interval that has all values before rounding.
+    pub(crate) fn widen(&self, ratio: Ratio) -> Ratio {
+        Ratio { lower: ratio.lower / self.smaller, upper: ratio.upper * self.larger, ..ratio }
     }
 }
 
 impl RoundedMean {
-    fn of(runs: &[&Run]) -> RoundedMean {
-        let values: Vec<f64> = runs.iter().filter_map(|run| run.value()).collect();
-        let halves: Vec<f64> = runs.iter().map(|run| 0.5 * run.step.unwrap_or(0.0)).collect();
-        RoundedMean { mean: mean(&values), half: mean(&halves) }
+    /// A mean that no rounding has changed.
+    pub(crate) const ONE: RoundedMean = RoundedMean { mean: 1.0, half: 0.0 };
+
+    /// Of the runs that have a value; `None` if none has.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<RoundedMean> {
+        let measured = runs.into_iter().filter_map(|run| Some((run.value()?, 0.5 * run.step.unwrap_or(0.0))));
+        let (values, halves): (Vec<f64>, Vec<f64>) = measured.unzip();
+        (!values.is_empty()).then(|| RoundedMean { mean: mean(&values), half: mean(&halves) })
     }
 
-    /// The least and the greatest mean before rounding. A step is at most as large as its value, so that the least is positive.
+    /// The least and the greatest mean before rounding. The least is positive, as the values were, also where a step is larger than
+    /// the mean.
     fn ends(&self) -> (f64, f64) {
         ((self.mean - self.half).max(0.25 * self.mean), self.mean + self.half)
     }
+}
+
+/// How many times as good the candidate is, between the ends before rounding.
+pub(crate) fn times_as_good(control: RoundedMean, candidate: RoundedMean, direction: Direction) -> Ratio {
+    let value = direction.times_as_good(candidate.mean, control.mean);
+    let (control, candidate) = (control.ends(), candidate.ends());
+    let (lower, upper) = match direction {
+        Direction::LowerIsBetter => (control.0 / candidate.1, control.1 / candidate.0),
+        Direction::HigherIsBetter => (candidate.0 / control.1, candidate.1 / control.0),
+    };
+    Ratio { value, lower, upper }
 }
 
 #[cfg(test)]
@@ -119,13 +174,29 @@ mod tests {
     fn widened_interval_has_every_value_before_rounding() {
         let exact = |value| Ratio { value, lower: value, upper: value };
         let rounding = Rounding::of(&printed(&[1.0; 6], 1.0), &printed(&[3.0; 6], 1.0)).unwrap();
-        let worse = rounding.widen(exact(1.0 / 3.0), Direction::LowerIsBetter);
+        let worse = rounding.bounds(Direction::LowerIsBetter).widen(exact(1.0 / 3.0));
         assert!(close(worse.lower, 0.5 / 3.5) && close(worse.upper, 1.5 / 2.5), "{worse:?}");
-        let better = rounding.widen(exact(3.0), Direction::HigherIsBetter);
+        let better = rounding.bounds(Direction::HigherIsBetter).widen(exact(3.0));
         assert!(close(better.lower, 2.5 / 1.5) && close(better.upper, 3.5 / 0.5), "{better:?}");
         // Neighbours may be equal: the end is 1.
         let rounding = Rounding::of(&printed(&[2.0; 6], 1.0), &printed(&[1.0; 6], 1.0)).unwrap();
-        assert!(close(rounding.widen(exact(2.0), Direction::LowerIsBetter).lower, 1.0));
+        assert!(close(rounding.bounds(Direction::LowerIsBetter).widen(exact(2.0)).lower, 1.0));
+    }
+
+    #[test]
+    fn quotient_of_gains_is_known_to_the_digits_of_all_four() {
+        let gain = |control: f64, candidate: f64| {
+            let mean = |value| RoundedMean::of(&printed(&[value; 6], 1.0).runs).unwrap();
+            times_as_good(mean(control), mean(candidate), Direction::LowerIsBetter)
+        };
+        let bounds = RoundingBounds::of_quotient(gain(12.0, 3.0), gain(12.0, 2.0)).unwrap();
+        // 11.5 / 2.5 by 12.5 / 2.5.
+        assert!(close(1.5 / bounds.smaller, 11.5 / 12.5) && bounds.factor == bounds.smaller, "{bounds:?}");
+        assert!(close(1.5 * bounds.larger, (12.5 / 1.5) / (11.5 / 3.5)), "{bounds:?}");
+        let exact = Ratio { value: 2.0, lower: 2.0, upper: 2.0 };
+        assert_eq!(RoundingBounds::of_quotient(exact, exact), None);
+        let worse = RoundingBounds::of_quotient(gain(12.0, 2.0), gain(12.0, 3.0)).unwrap();
+        assert_eq!(worse.factor, worse.larger);
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub const UNBOUNDED: f64 = 1.995;
 /// Why more rounds would not bound a difference.
 pub const TOO_FEW_DIGITS: &str = "the figures have too few digits to bound the difference";
 
+/// Why a session ended whose intervals are wide because of the digits, not of the noise.
+pub const INTERVALS_OF_DIGITS: &str =
+    "More rounds do not narrow the intervals, because the figures have too few digits.";
+
 /// The values that all sentences of a session share.
 pub(crate) struct Wording<'a> {
     pub(crate) metric: &'a Metric,

@@ -51,6 +51,8 @@ pub struct RunFigure {
     pub value: f64,
     /// The distance between neighbouring values that could have been printed; none if it was not printed.
     pub step: Option<f64>,
+    /// The unit with which it was printed, in base units; none of figures whose step does not depend on others.
+    pub printed_unit: Option<f64>,
     /// For a percentile: the number of requests on which it rests, if the output has it.
     pub samples: Option<u64>,
 }
@@ -135,9 +137,11 @@ impl Figure {
         match &self.source {
             Source::WallTime => {
                 self.rate_in_output.get_or_init(|| rate_expression::rate_expression(output));
-                Ok(RunFigure { value: elapsed.as_secs_f64(), step: None, samples: None })
+                Ok(RunFigure { value: elapsed.as_secs_f64(), step: None, printed_unit: None, samples: None })
             }
-            Source::CpuTime => Ok(RunFigure { value: usage.cpu_s(), step: None, samples: None }),
+            Source::CpuTime => {
+                Ok(RunFigure { value: usage.cpu_s(), step: None, printed_unit: None, samples: None })
+            }
             Source::Output { expression, compiled, percentile: None } => {
                 self.of_expression(expression, compiled, output)
             }
@@ -197,7 +201,7 @@ impl Figure {
             ));
         }
         self.unit.get_or_init(|| Unit::Base(unit.into()));
-        Ok(RunFigure { value, step: Some(step), samples })
+        Ok(RunFigure { value, step: Some(step), printed_unit: None, samples })
     }
 
     /// The percentile that is compared, if it is one.
@@ -265,7 +269,8 @@ impl Figure {
             (_, DecimalSign::Unknown) => (),
             (_, sign) => self.sign.set(sign),
         }
-        Ok(RunFigure { value: reading.value, step: Some(reading.step), samples: None })
+        let Reading { value, step, printed_unit, .. } = reading;
+        Ok(RunFigure { value, step: Some(step), printed_unit, samples: None })
     }
 }
 

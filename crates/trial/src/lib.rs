@@ -67,6 +67,7 @@ mod settings;
 mod setup;
 mod staircase;
 mod standard_input;
+mod steps;
 mod summary;
 #[cfg(test)]
 mod testing;

@@ -161,6 +161,7 @@ fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
         ending: RunEnd::Killed { signal: 15 },
         value: Err("interrupted".into()),
         step: None,
+        printed_unit: None,
         samples: None,
         disturbance: Disturbance::default(),
         all_cpu_s: cpu.as_secs_f64(),

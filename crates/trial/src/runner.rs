@@ -76,6 +76,9 @@ pub struct Trial {
     /// The distance between neighbouring values that could have been printed; none if the figure was not printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
+    /// The unit with which the figure was printed, in base units; none if its step does not depend on those of other runs.
+    #[serde(skip)]
+    pub printed_unit: Option<f64>,
     /// Number of requests on which the figure rests, if it is a percentile and the output has the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -182,7 +185,9 @@ impl<'a> Runner<'a> {
         };
         let Performance { elapsed, whole, ending, usage, all_cpu_s, cleared, left_processes, .. } =
             performance;
-        let (step, samples) = own.as_ref().map_or((None, None), |figure| (figure.step, figure.samples));
+        let (step, printed_unit, samples) = own
+            .as_ref()
+            .map_or((None, None, None), |figure| (figure.step, figure.printed_unit, figure.samples));
         let own = own.map(|figure| figure.value).and_then(|value| tally.why_lost().map_or(Ok(value), Err));
         let value = own.and_then(|value| match joined {
             Some(joined) => same_work(engine, joined).map(|()| value),
@@ -209,6 +214,7 @@ impl<'a> Runner<'a> {
             ending,
             value,
             step,
+            printed_unit,
             samples,
             disturbance: Disturbance::between(&cpu_before, &cpu_after, all_cpu_s),
             all_cpu_s,

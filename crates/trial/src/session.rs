@@ -4,6 +4,7 @@ use super::budget::{HasWarmedUp, Shortfall, TimeBudget};
 use super::configuration::Configuration;
 use super::monitor::NoMonitor;
 use super::runner::{Limit, Runner, Trial};
+use super::steps::{Printed, steps};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
@@ -118,7 +119,8 @@ impl Session {
         let own_s =
             Usage::of_self().since(&own_before).cpu_s() + runs.iter().map(|e| e.trial.all_cpu_s).sum::<f64>();
         let mut experiment = schedule.experiment().clone();
-        let (mut analysis, no_preload) = analyse(&schedule, configurations);
+        refine_steps(&mut runs, &mut experiment);
+        let (mut analysis, no_preload) = analyse(&schedule, &experiment, configurations);
         // Known when a program has printed it.
         experiment.metric = runner.figure.measured_metric();
         analysis.metric = experiment.metric.clone();
@@ -138,7 +140,7 @@ impl Session {
     /// A session without candidates, so that nothing is run.
     pub fn without_runs(configurations: &[Configuration], plan: SessionPlan) -> Result<Session, Error> {
         let schedule = Schedule::new(plan).map_err(|e| Error::Usage(e.to_string()))?;
-        let (analysis, no_preload) = analyse(&schedule, configurations);
+        let (analysis, no_preload) = analyse(&schedule, schedule.experiment(), configurations);
         Ok(Session {
             runs: Vec::new(),
             experiment: schedule.experiment().clone(),
@@ -163,10 +165,30 @@ impl Session {
     }
 }
 
+/// Gives each run the step that its figure has in view of all others.
+fn refine_steps(runs: &mut [SessionRun], experiment: &mut Experiment) {
+    let printed = |run: &SessionRun| {
+        let (value, step) = (run.trial.value.as_ref().ok()?, run.trial.step?);
+        Some(Printed { value: *value, step, unit: run.trial.printed_unit? })
+    };
+    let figures: Vec<Option<Printed>> = runs.iter().map(printed).collect();
+    for (run, step) in runs.iter_mut().zip(steps(&figures)) {
+        run.trial.step = step.or(run.trial.step);
+    }
+    for (candidate, samples) in experiment.samples.iter_mut().enumerate() {
+        let all = samples.warm_up.iter_mut().chain(&mut samples.runs);
+        let own = runs.iter().filter(|run| run.candidate == candidate);
+        all.zip(own).for_each(|(run, own)| run.step = own.trial.step);
+    }
+}
+
 /// The analysis of the configurations with the preload library, and that of the one without.
-fn analyse(schedule: &Schedule, configurations: &[Configuration]) -> (Analysis, Option<Comparison>) {
+fn analyse(
+    schedule: &Schedule,
+    experiment: &Experiment,
+    configurations: &[Configuration],
+) -> (Analysis, Option<Comparison>) {
     let whole = schedule.analyse();
-    let experiment = schedule.experiment();
     let part = |wanted: &dyn Fn(&Configuration) -> bool, settings: &Settings| {
         let samples = experiment.samples.iter().zip(configurations).filter(|(_, c)| wanted(c));
         let samples = samples.map(|(s, _)| s.clone()).collect();
@@ -250,7 +272,7 @@ mod tests {
             let value = values[candidate] * (1.0 + 0.001 * f64::from(runs % 7));
             schedule.record(candidate, Run::new(Duration::from_secs(1), RunOutcome::measured(value)));
         }
-        analyse(&schedule, &configurations)
+        analyse(&schedule, schedule.experiment(), &configurations)
     }
 
     /// The A/A pair differs by a fifth, so a difference of a tenth proves nothing here either.

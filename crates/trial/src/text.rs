@@ -24,7 +24,9 @@ use super::report::Report;
 use super::runner::RunEnd;
 use std::fmt::{self, Formatter};
 use unspin_launch::output::shell;
-use unspin_stats::{Advice, Direction, Quantity, Role, SpreadVerdict, StopReason, Verdict};
+use unspin_stats::{
+    Advice, Direction, INTERVALS_OF_DIGITS, Quantity, Role, SpreadVerdict, StopReason, Verdict,
+};
 
 /// More rounds than these are not advised.
 const ROUNDS_PRACTICAL: u32 = 100;
@@ -317,6 +319,7 @@ pub fn end_of_session(report: &Report) -> String {
         return format!("The time budget is spent: {}.", shortfall.sentence());
     }
     let ended = match analysis.stop {
+        Some(StopReason::NarrowEnough) if analysis.has_intervals_of_digits() => INTERVALS_OF_DIGITS,
         Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
         Some(StopReason::BudgetSpent) => "The time budget is spent.",
         Some(StopReason::RoundsMax) => "All rounds have been run.",

@@ -119,12 +119,41 @@ fn difference_of_one_step_is_not_proven() {
 
 /// Issue 30.
 #[test]
-fn percentile_of_a_single_step_fails_with_a_remedy() {
-    for p99 in ["0", "1"] {
-        let (out, _, code) = prove("p99", &format!("p99={p99}; {AB}"), &[]);
-        assert_eq!(code, Some(4), "{out}");
-        let said = "in steps of 1 ms, so that rounding decides; use a load generator that prints more digits (oha, wrk2)";
-        assert!(flat(&out).contains(said), "{out}");
+fn percentile_of_zero_fails_with_a_remedy() {
+    let (out, _, code) = prove("p99", &format!("p99=0; {AB}"), &[]);
+    assert_eq!(code, Some(4), "{out}");
+    let said = "in steps of 1 ms, so that rounding decides; use a load generator that prints more digits (oha, wrk2)";
+    assert!(flat(&out).contains(said), "{out}");
+}
+
+/// Issue 30: a p99 of 3 ms that becomes 1 ms failed, because 1 ms is a single step.
+#[test]
+fn percentile_of_a_single_step_is_a_result() {
+    let ab = format!("case $UNSPIN_SYSV in rcu) p99=1;; *) p99=6;; esac; {AB}");
+    let (out, _, code) = prove("p99", &ab, &[]);
+    assert_eq!(code, Some(0), "{out}");
+    // 5.5 by 1.5 ms at least.
+    assert!(flat(&out).contains("factor is 3.7 to 13"), "{out}");
+}
+
+/// Issue 30: C++ prints 1.00012e+06, 999871 and 1e+06 for figures of six digits.
+#[test]
+fn dropped_zeros_hide_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    let json = folder.path().join("out.json");
+    let print = format!(
+        "echo >> {count}; case $UNSPIN_SYSV in rcu) echo tps: 1.2e+06;; *) case $(wc -l < {count}) in \
+         *[05]) echo tps: 1e+06;; *[16]) echo tps: 999871;; *) echo tps: 1.00012e+06;; esac;; esac",
+        count = count.display()
+    );
+    let (out, _, code) = prove("tps:", &print, &["--higher-is-better", "--json", json.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(!flat(&out).contains("The figures have steps"), "{out}");
+    let result = read_json(&json);
+    for run in result["runs"].as_array().unwrap() {
+        let expected = if run["value"].as_f64() == Some(999_871.0) { 1.0 } else { 10.0 };
+        assert_eq!(run["step"], expected, "{run}");
     }
 }
 

@@ -60,7 +60,7 @@ fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usi
     }
     let forest = Forest {
         rows,
-        floor: results.noise_floor.map(|floor| floor.factor),
+        floor: floor(results, candidate),
         sides: match results.metric.quantity {
             Quantity::WallTime => ["slower", "faster"],
             Quantity::CpuTime | Quantity::Other => ["worse", "better"],
@@ -74,7 +74,7 @@ fn picture(results: &CombinedResults, candidate: &CombinedCandidate, number: usi
             visible(&results.control)
         ),
         description: describe(results, candidate, shown),
-        how_to_read: how_to_read(results, comparison.hosts.len() - shown.len()),
+        how_to_read: how_to_read(results, candidate, comparison.hosts.len() - shown.len()),
         width: WIDTH,
         height: forest.height(),
         drawing: forest.draw(),
@@ -101,13 +101,20 @@ fn host_name(results: &CombinedResults, host: usize) -> &str {
     results.hosts.get(host).map_or("?", |host| &host.name)
 }
 
-fn how_to_read(results: &CombinedResults, left_out: usize) -> Markup {
+/// The floor of the mean: the noise of the fleet, or what the rounding of the figures can cause.
+fn floor(results: &CombinedResults, candidate: &CombinedCandidate) -> Option<f64> {
+    let noise = results.noise_floor.map(|floor| floor.factor);
+    noise.into_iter().chain(candidate.comparison.rounding).reduce(f64::max)
+}
+
+fn how_to_read(results: &CombinedResults, candidate: &CombinedCandidate, left_out: usize) -> Markup {
     let confidence = 100.0 * results.settings.confidence;
     html! {
         "How to read it: each square is a host's ratio, the line its interval of " (format!("{confidence:.0}")) " % confidence, and the "
         "larger the square, the more the host counts. The diamond is the mean over hosts, as wide as its interval; the line below it is what "
         "one more host of this kind would show. A mean can be proven only if the whole diamond lies on one side of the dashed line, 1 (no difference)"
-        @if results.noise_floor.is_some() { ", and its middle outside the grey band, within which the control differs from itself" }
+        @if candidate.comparison.rounding.is_some() { ", and its middle outside the grey band: what noise, or the digits of the figures, can make" }
+        @else if results.noise_floor.is_some() { ", and its middle outside the grey band, within which the control differs from itself" }
         ". Right is better; distances are factors."
         @if left_out > 0 { " The picture leaves out " (left_out) " hosts, which the table has." }
     }

@@ -5,7 +5,7 @@ use crate::name::{code, visible};
 use crate::number::{percent, time};
 use maud::{Markup, html};
 use unspin_results::{StoredDisturbance, StoredProof};
-use unspin_stats::{Direction, StopReason, effect};
+use unspin_stats::{Direction, INTERVALS_OF_DIGITS, StopReason, effect};
 
 /// The section.
 pub fn section(proof: &StoredProof) -> Section {
@@ -66,6 +66,7 @@ fn session(proof: &StoredProof) -> Markup {
 
 fn ended(proof: &StoredProof) -> &'static str {
     match proof.analysis.stop {
+        Some(StopReason::NarrowEnough) if proof.analysis.has_intervals_of_digits() => INTERVALS_OF_DIGITS,
         Some(StopReason::NarrowEnough) => "Every interval is narrow enough.",
         Some(StopReason::BudgetSpent) => "The time budget is spent.",
         Some(StopReason::RoundsMax) => "All rounds have been run.",

@@ -6,6 +6,7 @@ use crate::holm::holm;
 use crate::interval::Ratio;
 use crate::p_value::PValue;
 use crate::random::{Purpose, stream};
+use crate::rounding::RoundingBounds;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +17,14 @@ pub struct HostRounds {
     pub host: usize,
     /// The log ratio to the control of each round: positive where the candidate was better.
     pub log_ratios: Vec<f64>,
-    /// The largest factor that the digits of printed figures hide: between two means (of a candidate), or between two values (of an
-    /// A/A pair). None if the figures were not printed.
-    pub rounding: Option<f64>,
+    /// What the digits of printed figures hide. None if the figures were not printed.
+    pub rounding: Option<RoundingBounds>,
 }
 
 impl HostRounds {
     /// The host's mean; none with too few rounds.
     pub fn stratum(&self) -> Option<Stratum> {
-        Stratum::of(&self.log_ratios, self.rounding)
+        Stratum::of(&self.log_ratios, self.rounding.map(|rounding| rounding.factor))
     }
 }
 
@@ -59,6 +59,10 @@ pub struct FleetComparison {
     pub hosts: Vec<HostComparison>,
     /// The mean over hosts; none with fewer than two.
     pub combined: Option<Combined>,
+    /// The largest factor between sides that are equal before their figures are rounded, of all hosts. No difference within it is
+    /// proven, and the intervals have all values before rounding. Absent if no figure was printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
     /// [`Combined::p`] after Holm's correction over the candidates.
     pub p_corrected: Option<f64>,
     /// The sign-flip test of "no difference on any host".
@@ -127,7 +131,12 @@ fn strata(hosts: &[HostRounds]) -> Vec<(&HostRounds, Stratum)> {
 fn compare(candidate: &FleetCandidate, settings: &Settings, seed: u64) -> FleetComparison {
     let measured = strata(&candidate.hosts);
     let strata: Vec<Stratum> = measured.iter().map(|(_, stratum)| *stratum).collect();
+    let rounding = widest(measured.iter().map(|(host, _)| *host));
     let combined = Combined::of(&strata, settings.confidence, settings.power);
+    let combined = match rounding {
+        Some(rounding) => combined.map(|combined| combined.rounded(rounding)),
+        None => combined,
+    };
     let corrected = holm(&strata.iter().map(Stratum::p).collect::<Vec<_>>());
     let hosts = measured.iter().enumerate().map(|(index, (host, stratum))| HostComparison {
         host: host.host,
@@ -150,6 +159,7 @@ fn compare(candidate: &FleetCandidate, settings: &Settings, seed: u64) -> FleetC
         anywhere: no_difference_anywhere(rounds, settings.draws, random),
         heterogeneity: Heterogeneity::of(&strata),
         combined,
+        rounding: rounding.map(|rounding| rounding.factor),
         // Replaced once all comparisons exist, because the correction needs all of them.
         p_corrected: None,
         anywhere_p_corrected: None,
@@ -171,12 +181,19 @@ fn correct(comparisons: &mut [FleetComparison]) {
     }
 }
 
+/// What rounding can do to the mean over these hosts: all print alike, so that their errors of rounding do not cancel, and the mean
+/// is as uncertain as that of the host whose digits hide most.
+fn widest<'a>(hosts: impl Iterator<Item = &'a HostRounds>) -> Option<RoundingBounds> {
+    hosts.filter_map(|host| host.rounding).reduce(RoundingBounds::widest)
+}
+
 fn noise_floor(pairs: &[HostRounds], settings: &Settings) -> Option<NoiseFloor> {
     let measured = strata(pairs);
     let rounds = measured.iter().map(|(_, stratum)| stratum.rounds).sum();
+    let rounding = widest(measured.iter().map(|(host, _)| *host));
     let strata: Vec<Stratum> = measured.into_iter().map(|(_, stratum)| stratum).collect();
     let combined = Combined::of(&strata, settings.confidence, settings.power)?;
-    // All hosts print alike, so that their errors of rounding do not cancel.
-    let rounding = pairs.iter().filter_map(|pair| pair.rounding).reduce(f64::max);
-    Some(NoiseFloor::new(rounds, combined.ratio, combined.minimum_detectable_effect).above_rounding(rounding))
+    let ratio = rounding.map_or(combined.ratio, |rounding| rounding.widen(combined.ratio));
+    let floor = NoiseFloor::new(rounds, ratio, combined.minimum_detectable_effect);
+    Some(floor.above_rounding(rounding.map(|rounding| rounding.factor)))
 }

@@ -2,6 +2,7 @@
 
 use super::{Stratum, student_p};
 use crate::interval::Ratio;
+use crate::rounding::RoundingBounds;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -61,6 +62,12 @@ impl Combined {
             minimum_detectable_effect: ((t + quantile(power, freedom)) * standard_error).exp(),
             weights: shares,
         })
+    }
+
+    /// With intervals that have all values before rounding.
+    pub(super) fn rounded(self, rounding: RoundingBounds) -> Combined {
+        let widen = |ratio| rounding.widen(ratio);
+        Combined { ratio: widen(self.ratio), prediction: self.prediction.map(widen), ..self }
     }
 }
 

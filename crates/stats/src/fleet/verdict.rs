@@ -54,7 +54,7 @@ pub enum FleetDoubt {
     TooFewHosts,
     /// The hosts are compatible with no difference of the mean.
     NotSignificant,
-    /// The difference is below the noise floor of the fleet.
+    /// The difference is below the floor: the noise of the fleet, or what the rounding of the figures can cause.
     BelowFloor {
         /// The floor, a factor of at least 1.
         floor: f64,
@@ -79,10 +79,13 @@ impl FleetVerdict {
         let none = |doubt, could_hide| FleetVerdict::NothingProven { could_hide, doubt };
         let Some(combined) = &comparison.combined else { return none(FleetDoubt::TooFewHosts, None) };
         let ratio = combined.ratio;
-        let floor = floor.unwrap_or(combined.minimum_detectable_effect);
+        let rounding = comparison.rounding.unwrap_or(1.0);
+        let floor = floor.unwrap_or(combined.minimum_detectable_effect).max(rounding);
         let p_values = [comparison.p_corrected, comparison.anywhere_p_corrected];
         let is_significant = p_values.iter().all(|p| p.is_some_and(|p| p <= alpha));
-        if !is_significant || ratio.includes_one() {
+        // Within the rounding the interval includes 1, whether or not the hosts agree.
+        let is_rounding = rounding > 1.0 && factor(ratio.value) <= rounding;
+        if !is_significant || ratio.includes_one() && !is_rounding {
             none(FleetDoubt::NotSignificant, Some(ratio.farthest_factor()))
         } else if factor(ratio.value) <= floor {
             none(FleetDoubt::BelowFloor { floor }, Some(ratio.farthest_factor().max(floor)))

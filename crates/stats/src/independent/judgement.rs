@@ -22,7 +22,7 @@ pub enum IndependentVerdict {
         /// The largest effect, as a factor of at least 1, that may be hidden.
         could_hide: f64,
     },
-    /// No difference is proven, because it is smaller than those that a session shows between equal programs.
+    /// No difference is proven, because it is smaller than those that a session shows between equal programs, or that rounding makes.
     BelowFloor {
         /// The floor, a factor of at least 1.
         floor: f64,
@@ -37,7 +37,8 @@ pub enum IndependentVerdict {
 }
 
 /// Judges all comparisons of one kind: their p values after Holm's correction, and the verdicts. `floor`
-/// is a factor of at least 1; without one each comparison's minimum detectable effect stands for it.
+/// is a factor of at least 1; without one each comparison's minimum detectable effect stands for it. What rounding can make is a floor
+/// of each comparison of its own.
 pub fn judge(
     tests: &[IndependentTest],
     floor: Option<f64>,
@@ -45,9 +46,7 @@ pub fn judge(
 ) -> Vec<(f64, IndependentVerdict)> {
     let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<f64>>());
     let judged = tests.iter().zip(corrected);
-    let verdict = |test: &IndependentTest, p| {
-        verdict(test, p, tests.len(), floor.unwrap_or(test.minimum_detectable_effect), settings)
-    };
+    let verdict = |test: &IndependentTest, p| verdict(test, p, tests.len(), test.floor(floor), settings);
     judged.map(|(test, p)| (p, verdict(test, p))).collect()
 }
 
@@ -64,7 +63,8 @@ fn verdict(
     if test.smallest_attainable * judged as f64 > settings.alpha {
         return IndependentVerdict::TooFewUnits { needed: units_for_proof(judged, settings.alpha) };
     }
-    if p > settings.alpha || ratio.includes_one() {
+    // Within the rounding the interval includes 1, even if no run varies.
+    if p > settings.alpha || ratio.includes_one() && !test.is_rounding() {
         return IndependentVerdict::NothingProven { could_hide };
     }
     match factor(ratio.value) <= floor {
@@ -97,6 +97,7 @@ mod tests {
             p,
             smallest_attainable: 0.000_01,
             minimum_detectable_effect: 1.01,
+            rounding: None,
         }
     }
 
@@ -115,6 +116,25 @@ mod tests {
         assert_eq!(verdict(test(1.0, 0.01, 0.9)), within, "the floor hides more than the interval");
         let few = IndependentTest { smallest_attainable: 0.06, ..test(0.9, 0.05, 0.06) };
         assert_eq!(verdict(few), IndependentVerdict::TooFewUnits { needed: 6 });
+    }
+
+    #[test]
+    fn rounding_is_a_floor_of_its_own() {
+        let exact = |value| Ratio { value, lower: value, upper: value };
+        let printed = |value| Ratio { value, lower: value / 1.2, upper: value * 1.2 };
+        let verdict = |ratio: f64, floor| {
+            let sides = [printed(1.0), Ratio { value: ratio, ..exact(ratio) }];
+            judge(&[test(ratio, 0.001, 0.001).rounded(sides)], floor, &Settings::default())[0].1
+        };
+        for floor in [None, Some(1.03)] {
+            let found = verdict(1.15, floor);
+            assert!(
+                matches!(found, IndependentVerdict::BelowFloor { floor, .. } if floor > 1.19),
+                "{found:?}"
+            );
+            assert_eq!(verdict(1.3, floor), IndependentVerdict::ProvenBetter);
+            assert_eq!(verdict(0.7, floor), IndependentVerdict::ProvenWorse);
+        }
     }
 
     #[test]

@@ -33,9 +33,10 @@ pub use judgement::{IndependentVerdict, judge};
 pub use sample::IndependentSample;
 
 use crate::distribution::student_quantile;
-use crate::interval::Ratio;
+use crate::interval::{Ratio, factor};
 use crate::metric::Direction;
 use crate::moments::Moments;
+use crate::rounding::RoundingBounds;
 use crate::settings::Settings;
 use crate::welch::{studentise, welch, welch_ratio};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,10 @@ pub struct IndependentTest {
     pub smallest_attainable: f64,
     /// The smallest true effect, as a factor of at least 1, that this comparison would find with the power of the settings.
     pub minimum_detectable_effect: f64,
+    /// The factor by which the rounding of the figures can have moved the ratio away from 1. No difference within it is proven, and
+    /// the interval has all values before rounding. Absent if the figures were not printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
 }
 
 impl IndependentTest {
@@ -73,7 +78,34 @@ impl IndependentTest {
         }
         let (ratio, minimum_detectable_effect) = interval::ratio([before, after], settings, seed);
         let (p, smallest_attainable) = relabel::test([before, after], settings.draws, seed);
-        Some(IndependentTest { units, ratio, p, smallest_attainable, minimum_detectable_effect })
+        let test = IndependentTest {
+            units,
+            ratio,
+            p,
+            smallest_attainable,
+            minimum_detectable_effect,
+            rounding: None,
+        };
+        Some(test.rounded([before.before_rounding(), after.before_rounding()]))
+    }
+
+    /// With an interval that has all values before rounding. The sides are the values that are compared, between the ends that they
+    /// may have had before.
+    #[must_use]
+    pub fn rounded(self, [before, after]: [Ratio; 2]) -> IndependentTest {
+        let Some(bounds) = RoundingBounds::of_quotient(before, after) else { return self };
+        IndependentTest { ratio: bounds.widen(self.ratio), rounding: Some(bounds.factor), ..self }
+    }
+
+    /// What rounding can have made, and what noise, drift and disturbance can: differences up to it are not proven. `floor` is the
+    /// latter; without one the minimum detectable effect stands for it.
+    pub fn floor(&self, floor: Option<f64>) -> f64 {
+        floor.unwrap_or(self.minimum_detectable_effect).max(self.rounding.unwrap_or(1.0))
+    }
+
+    /// Whether rounding alone can have made the difference.
+    pub fn is_rounding(&self) -> bool {
+        self.rounding.is_some_and(|rounding| factor(self.ratio.value) <= rounding)
     }
 
     /// Compares sides of several sessions each. A value is the session's mean figure, or its gain; the unit is the session.
@@ -102,6 +134,7 @@ impl IndependentTest {
                 [before.freedom(), after.freedom()],
                 settings,
             ),
+            rounding: None,
         })
     }
 }

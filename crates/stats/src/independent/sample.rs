@@ -1,12 +1,16 @@
 //! One of the two samples.
 
+use crate::interval::Ratio;
 use crate::metric::Direction;
+use crate::rounding::{RoundedMean, times_as_good};
 
 /// The units of one side: pairs (control, candidate). Of plain figures the control is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndependentSample {
     pairs: Vec<(f64, f64)>,
     direction: Direction,
+    /// The control's and the candidate's means as they were printed; none if they were not.
+    printed: Option<[RoundedMean; 2]>,
 }
 
 /// The logarithm of "how many times as good as the control", and the variance of that.
@@ -19,7 +23,8 @@ pub(super) struct Estimate {
 impl IndependentSample {
     /// The figures of the runs of one configuration, positive and finite.
     pub fn of_figures(values: &[f64], direction: Direction) -> IndependentSample {
-        IndependentSample { pairs: values.iter().map(|&value| (1.0, value)).collect(), direction }
+        let pairs = values.iter().map(|&value| (1.0, value)).collect();
+        IndependentSample { pairs, direction, printed: None }
     }
 
     /// The rounds of one session, as (control, candidate), positive and finite.
@@ -27,7 +32,19 @@ impl IndependentSample {
         // In units of the session's control: relabelled rounds of a slow and of a fast machine count alike then.
         let mean = rounds.iter().map(|(control, _)| control).sum::<f64>() / rounds.len().max(1) as f64;
         let pairs = rounds.iter().map(|(control, candidate)| (control / mean, candidate / mean));
-        IndependentSample { pairs: pairs.collect(), direction }
+        IndependentSample { pairs: pairs.collect(), direction, printed: None }
+    }
+
+    /// Of figures that were printed so.
+    #[must_use]
+    pub fn with_printed_figures(self, figures: RoundedMean) -> IndependentSample {
+        self.with_printed_gains(RoundedMean::ONE, figures)
+    }
+
+    /// Of a control and a candidate whose figures were printed so.
+    #[must_use]
+    pub fn with_printed_gains(self, control: RoundedMean, candidate: RoundedMean) -> IndependentSample {
+        IndependentSample { printed: Some([control, candidate]), ..self }
     }
 
     /// This sample as it would be if it were so many times as good.
@@ -49,6 +66,17 @@ impl IndependentSample {
     /// How many times as good as the control: the figures' mean (its inverse if less is better), or the gain. NaN without units.
     pub fn value(&self) -> f64 {
         log_of(self.direction, &self.pairs).exp()
+    }
+
+    /// [`IndependentSample::value`], between the ends that it may have had before rounding.
+    pub fn before_rounding(&self) -> Ratio {
+        let value = self.value();
+        let exact = Ratio { value, lower: value, upper: value };
+        self.printed.map_or(exact, |[control, candidate]| {
+            let printed = times_as_good(control, candidate, self.direction);
+            let scale = value / printed.value;
+            Ratio { value, lower: printed.lower * scale, upper: printed.upper * scale }
+        })
     }
 
     pub(super) fn pairs(&self) -> &[(f64, f64)] {

@@ -2,9 +2,11 @@
 
 use crate::common::{Machine, Noise};
 use std::time::Duration;
+use unspin_stats::fleet::{FleetAnalysis, FleetCandidate, FleetDoubt, FleetVerdict, HostRounds};
+use unspin_stats::independent::{IndependentSample, IndependentTest, IndependentVerdict, judge};
 use unspin_stats::{
-    Analysis, Candidate, Comparison, Direction, Experiment, Metric, NotProvenReason, Run, RunOutcome,
-    SampleSet, Settings, SpreadVerdict, Verdict,
+    Analysis, Candidate, Comparison, Direction, Experiment, Metric, NotProvenReason, Pairs, Ratio,
+    RoundedMean, Rounding, Run, RunOutcome, SampleSet, Settings, SpreadVerdict, Verdict,
 };
 
 /// Whether the statistics know how the figures were printed.
@@ -16,9 +18,18 @@ enum Steps {
 }
 
 const ROUNDS: usize = 8;
+const DIRECTION: Direction = Direction::LowerIsBetter;
 
 /// A session of a tool that prints whole milliseconds. The means are the true ones, of the control and of the candidate.
 fn session(means: [f64; 2], cv: f64, seed: u64, steps: Steps) -> Analysis {
+    let metric = Metric::custom("p99", "ms", DIRECTION);
+    let settings = Settings { resamples: 999, draws: 999, ..Settings::default() };
+    let samples = samples(means, cv, seed, steps).to_vec();
+    Analysis::of(&Experiment { metric, seed, samples }, &settings)
+}
+
+/// The control, again, and the candidate.
+fn samples(means: [f64; 2], cv: f64, seed: u64, steps: Steps) -> [SampleSet; 3] {
     let mut machine = Machine::new(Noise { cv, shared: 0.0, drift: 0.0 }, seed);
     let mut printed = |candidate: Candidate, mean: f64| {
         let step = (steps == Steps::Known).then_some(1.0);
@@ -28,14 +39,11 @@ fn session(means: [f64; 2], cv: f64, seed: u64, steps: Steps) -> Analysis {
         };
         SampleSet { runs: (0..ROUNDS).map(|_| run()).collect(), ..SampleSet::new(candidate) }
     };
-    let samples = vec![
+    [
         printed(Candidate::control("system"), means[0]),
         printed(Candidate::aa_control("system again"), means[0]),
         printed(Candidate::new("poll"), means[1]),
-    ];
-    let metric = Metric::custom("p99", "ms", Direction::LowerIsBetter);
-    let settings = Settings { resamples: 999, draws: 999, ..Settings::default() };
-    Analysis::of(&Experiment { metric, seed, samples }, &settings)
+    ]
 }
 
 fn poll(analysis: &Analysis) -> &Comparison {
@@ -143,4 +151,204 @@ fn spread_that_rounding_makes_is_not_proven() {
     };
     assert_eq!(spread(Steps::Known), 0);
     assert!(spread(Steps::Unknown) >= 5, "{}", spread(Steps::Unknown));
+}
+
+// ---- several hosts --------------------------------------------------------------------------------------
+
+const HOSTS: usize = 8;
+
+/// Hosts whose true values are these. One host may print more digits than the others.
+fn fleet(means: [f64; 2], cv: f64, seed: u64, steps: Steps) -> FleetAnalysis {
+    let (mut hosts, mut pairs) = (Vec::new(), Vec::new());
+    for host in 0..HOSTS {
+        let [control, again, candidate] = samples(means, cv, seed * 100 + host as u64, steps);
+        let rounds = |with: &SampleSet, rounding| HostRounds {
+            host,
+            log_ratios: Pairs::of(&control, with, DIRECTION).log_ratios(),
+            rounding,
+        };
+        let rounding = |with| Rounding::of(&control, with);
+        hosts.push(rounds(&candidate, rounding(&candidate).map(|found| found.bounds(DIRECTION))));
+        pairs.push(rounds(&again, rounding(&again).map(|found| found.bounds_of_pair(DIRECTION))));
+    }
+    let settings = Settings { draws: 499, ..Settings::default() };
+    FleetAnalysis::of(&[FleetCandidate { name: "poll".into(), hosts }], &pairs, &settings, seed)
+}
+
+fn fleet_proves(analysis: &FleetAnalysis) -> bool {
+    let verdict = analysis.comparisons[0].verdict;
+    !matches!(verdict, FleetVerdict::NothingProven { .. })
+}
+
+/// All hosts round alike, so that more hosts prove no more.
+#[test]
+fn fleet_proves_no_difference_that_rounding_makes() {
+    for boundary in [1.5, 2.5, 4.5, 9.5] {
+        for cv in [0.0005, 0.01, 0.03] {
+            for seed in 0..4 {
+                let [one, other] = around(boundary);
+                for means in [[one, other], [other, one]] {
+                    let analysis = fleet(means, cv, seed, Steps::Known);
+                    assert!(!fleet_proves(&analysis), "{means:?} {cv} {seed}: {:?}", analysis.comparisons);
+                    let combined = analysis.comparisons[0].combined.as_ref().unwrap();
+                    let holds = |ratio: Ratio| (ratio.lower..ratio.upper).contains(&(means[0] / means[1]));
+                    assert!(holds(combined.ratio) && holds(combined.prediction.unwrap()), "{combined:?}");
+                }
+            }
+        }
+    }
+    assert!(fleet_proves(&fleet(around(2.5), 0.002, 1, Steps::Unknown)));
+    // The candidate's digits hide more than the control's.
+    let FleetVerdict::NothingProven { doubt: FleetDoubt::BelowFloor { floor }, .. } =
+        fleet([3.0, 2.0], 0.001, 1, Steps::Known).comparisons[0].verdict
+    else {
+        panic!("the digits are the reason")
+    };
+    assert!((floor - 1.5).abs() < 1e-6, "{floor}");
+}
+
+#[test]
+fn fleet_proves_a_difference_beyond_the_steps() {
+    for means in [[12.0, 4.0], [4.0, 12.0], [3.0, 9.0], [9.0, 3.0]] {
+        let analysis = fleet(means, 0.01, 3, Steps::Known);
+        match (analysis.comparisons[0].verdict, means[0] > means[1]) {
+            (FleetVerdict::ProvenFaster { ratio }, true) | (FleetVerdict::ProvenSlower { ratio }, false) => {
+                assert!((ratio.lower..ratio.upper).contains(&(means[0] / means[1])), "{ratio:?}");
+            }
+            (other, _) => panic!("{means:?}: {other:?}"),
+        }
+    }
+}
+
+// ---- two sides ------------------------------------------------------------------------------------------
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quantity {
+    Figures,
+    /// Over a control of 12 ms.
+    Gains,
+}
+
+const QUANTITIES: [Quantity; 2] = [Quantity::Figures, Quantity::Gains];
+
+/// Sides of so many sessions each, with these true values of a configuration.
+fn sides(
+    [before, after]: [f64; 2],
+    sessions: u64,
+    cv: f64,
+    (seed, steps): (u64, Steps),
+    quantity: Quantity,
+) -> IndependentTest {
+    let sample = |mean: f64, seed: u64| {
+        let [control, _, candidate] = samples([12.0, mean], cv, seed, steps);
+        let printed = |samples: &SampleSet| RoundedMean::of(&samples.runs).unwrap();
+        match quantity {
+            Quantity::Figures => IndependentSample::of_figures(&candidate.values(), DIRECTION)
+                .with_printed_figures(printed(&candidate)),
+            Quantity::Gains => {
+                let rounds: Vec<(f64, f64)> = control.values().into_iter().zip(candidate.values()).collect();
+                IndependentSample::of_gains(&rounds, DIRECTION)
+                    .with_printed_gains(printed(&control), printed(&candidate))
+            }
+        }
+    };
+    let side = |mean, first: u64| (first..first + sessions).map(|seed| sample(mean, seed)).collect();
+    let [before, after]: [Vec<IndependentSample>; 2] =
+        [side(before, 1000 * seed), side(after, 1000 * seed + 500)];
+    let settings = Settings { resamples: 499, draws: 499, ..Settings::default() };
+    if sessions == 1 {
+        return IndependentTest::of(&before[0], &after[0], &settings, seed).unwrap();
+    }
+    let values = |side: &[IndependentSample]| side.iter().map(IndependentSample::value).collect::<Vec<_>>();
+    let mean = |side: &[IndependentSample]| {
+        let of = |part: fn(&Ratio) -> f64| {
+            side.iter().map(|session| part(&session.before_rounding())).sum::<f64>() / side.len() as f64
+        };
+        Ratio { value: of(|s| s.value), lower: of(|s| s.lower), upper: of(|s| s.upper) }
+    };
+    // Values are "times as good", of which more is better.
+    IndependentTest::of_sessions(&values(&before), &values(&after), Direction::HigherIsBetter, &settings)
+        .unwrap()
+        .rounded([mean(&before), mean(&after)])
+}
+
+fn verdict(test: IndependentTest) -> IndependentVerdict {
+    judge(&[test], Some(1.0), &Settings::default())[0].1
+}
+
+fn is_proven_apart(test: IndependentTest) -> bool {
+    matches!(verdict(test), IndependentVerdict::ProvenBetter | IndependentVerdict::ProvenWorse)
+}
+
+#[test]
+fn two_sides_prove_no_difference_that_rounding_makes() {
+    for quantity in QUANTITIES {
+        for sessions in [1, 3] {
+            for boundary in [1.5, 2.5, 4.5, 9.5] {
+                for (cv, seed) in [(0.0005, 1), (0.01, 2), (0.03, 3)] {
+                    let [one, other] = around(boundary);
+                    for means in [[one, other], [other, one]] {
+                        let test = sides(means, sessions, cv, (seed, Steps::Known), quantity);
+                        assert!(!is_proven_apart(test), "{quantity:?} {sessions} {means:?} {cv}: {test:?}");
+                        let truth = means[0] / means[1];
+                        assert!((test.ratio.lower..test.ratio.upper).contains(&truth), "{test:?}");
+                    }
+                }
+            }
+            let wrong = sides(around(2.5), sessions, 0.001, (1, Steps::Unknown), quantity);
+            assert!(is_proven_apart(wrong), "{quantity:?} {sessions}: {wrong:?}");
+            let below = verdict(sides([3.0, 2.0], sessions, 0.001, (1, Steps::Known), quantity));
+            assert!(
+                matches!(below, IndependentVerdict::BelowFloor { floor, .. } if floor >= 1.5 - 1e-6),
+                "{quantity:?} {sessions}: {below:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_sides_prove_a_difference_beyond_the_steps() {
+    for quantity in QUANTITIES {
+        for sessions in [1, 3] {
+            for (means, expected) in [
+                ([12.0, 4.0], IndependentVerdict::ProvenBetter),
+                ([3.0, 9.0], IndependentVerdict::ProvenWorse),
+                ([9.0, 3.0], IndependentVerdict::ProvenBetter),
+            ] {
+                let test = sides(means, sessions, 0.01, (1, Steps::Known), quantity);
+                assert_eq!(verdict(test), expected, "{quantity:?} {sessions} {means:?}: {test:?}");
+            }
+        }
+    }
+}
+
+/// The p99 in us of docs/guide.md's redis, which redis-benchmark counts in buckets of 8 us.
+#[test]
+fn gain_of_the_guide_is_larger_than_its_buckets() {
+    let system =
+        [79, 79, 79, 79, 79, 71, 79, 87, 79, 79, 79, 95, 87, 95, 71, 79, 79, 79, 79, 95, 87, 95, 87, 87, 95];
+    let again =
+        [79, 79, 79, 79, 79, 79, 71, 79, 111, 79, 95, 95, 87, 95, 79, 95, 79, 87, 79, 79, 87, 79, 87, 87, 87];
+    let poll =
+        [63, 55, 55, 47, 55, 55, 47, 71, 63, 55, 55, 63, 63, 63, 47, 55, 55, 55, 63, 79, 55, 63, 63, 55, 55];
+    let of = |candidate, values: [u32; 25]| {
+        let run = |value: u32| {
+            Run::new(Duration::from_secs(1), RunOutcome::measured(1e-6 * f64::from(value)))
+                .with_step(Some(8e-6))
+        };
+        SampleSet { runs: values.map(run).to_vec(), ..SampleSet::new(candidate) }
+    };
+    let samples = vec![
+        of(Candidate::control("system"), system),
+        of(Candidate::aa_control("system (again)"), again),
+        of(Candidate::new("redis.toml"), poll),
+    ];
+    let experiment = Experiment { metric: Metric::custom("p99", "s", DIRECTION), seed: 1, samples };
+    let analysis = Analysis::of(&experiment, &Settings::default());
+    println!("{:?}", analysis.noise_floor);
+    println!("{}", analysis.comparisons[1].sentence);
+    let Verdict::ProvenFaster { ratio } = analysis.comparisons[1].verdict else { panic!("{analysis:?}") };
+    assert!(ratio.lower > 1.15 && ratio.upper < 1.8, "{ratio:?}");
+    assert!(analysis.noise_floor.unwrap().is_of_digits());
 }

@@ -17,14 +17,17 @@ const COLUMNS: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentil
 /// The unit of the values is not printed.
 pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
     let (histogram, end) = histogram(lines, at)?;
-    let Histogram { rows, samples } = histogram;
-    Some(Section::of(Table { histogram: rows, samples, unit: "", ..Table::of(Tool::HdrHistogram) }, end))
+    let Histogram { rows, samples, bucket } = histogram;
+    let table = Table { histogram: rows, samples, bucket, unit: "", ..Table::of(Tool::HdrHistogram) };
+    Some(Section::of(table, end))
 }
 
 /// The rows, and the number of values.
 pub struct Histogram {
     pub rows: Vec<Row>,
     pub samples: Option<u64>,
+    /// The width of its buckets, as a share of the value; none if it is not printed.
+    pub bucket: Option<f64>,
 }
 
 /// The histogram whose heading is in this line, and the index of the line behind it.
@@ -39,16 +42,17 @@ pub fn histogram(lines: &Lines<'_>, at: usize) -> Option<(Histogram, usize)> {
         counts.push(count);
         next = lines.next_filled(next + 1);
     }
-    let mut total = None;
+    let (mut total, mut bucket) = (None, None);
     while is_remark(lines.get(next)) {
         total = total.or_else(|| total_count(lines.get(next)));
+        bucket = bucket.or_else(|| width(lines.get(next)));
         next = lines.next_filled(next + 1);
     }
     // Some programs print the count of the row alone in the third column.
     let is_cumulative = counts.is_sorted();
     let is_whole = rows.last().is_some_and(|row: &Row| row.percent >= 100.0);
     let samples = total.or_else(|| counts.last().copied().filter(|_| is_cumulative && is_whole));
-    Some((Histogram { rows, samples }, next))
+    Some((Histogram { rows, samples, bucket }, next))
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
@@ -75,6 +79,13 @@ fn total_count(line: &str) -> Option<u64> {
     let (_, behind) = line.split_once("Total count").or_else(|| line.split_once("TotalCount"))?;
     let number = behind.trim_start_matches([' ', '=']).trim_end_matches(']');
     number.trim().parse::<f64>().ok().filter(|count| *count >= 0.0).map(|count| count as u64)
+}
+
+/// "#[Buckets = 27, SubBuckets = 2048]": the upper half of the sub-buckets divides each power of 2. As a share of the value: 2 of 2048.
+fn width(line: &str) -> Option<f64> {
+    let (_, behind) = line.split_once("SubBuckets")?;
+    let number = behind.trim_start_matches([' ', '=']).trim_end_matches(']');
+    number.trim().parse::<f64>().ok().filter(|count| *count >= 2.0).map(|count| 2.0 / count)
 }
 
 #[cfg(test)]
@@ -127,6 +138,21 @@ mod tests {
         assert_eq!(value("p99", csv), (1.5, Some(1000)));
         let single = csv.replace("1000,Inf", "10,Inf");
         assert_eq!(value("p99", &single), (1.5, None), "counts of single rows");
+    }
+
+    /// Issue 30: 50.175 and 50.431 are neighbours in a histogram of two digits.
+    #[test]
+    fn step_is_the_width_of_a_bucket_of_the_footer() {
+        let step = |footer: &str| {
+            let reading = of("p99", &format!("{ROWS}{footer}")).unwrap();
+            reading.step / reading.value
+        };
+        assert!((step(TAIL) - 1.0 / 1024.0).abs() < 1e-12);
+        let coarse = TAIL.replace("2048", "256");
+        assert!((step(&coarse) - 1.0 / 128.0).abs() < 1e-12);
+        assert!((step(&coarse.replace("256]", "256.000]")) - 1.0 / 128.0).abs() < 1e-12);
+        // Without a footer three digits are assumed.
+        assert!((step("") - 1.0 / 1024.0).abs() < 1e-12);
     }
 
     #[test]

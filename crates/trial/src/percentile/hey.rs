@@ -18,7 +18,11 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
     let mut table = Table::of(tool);
     let mut next = at + 1;
     while let Some(row) = row(lines.get(next)) {
-        table.rows.push(row);
+        // hey prints "0% in 0.0000 secs" for each percentile for which it has too few requests.
+        match row.percent > 0.0 {
+            true => table.rows.push(row),
+            false => table.lacks_requests = true,
+        }
         next += 1;
     }
     let own = || lines.from(next).take_while(|line| heading(line).is_none() && *line != "Summary:");
@@ -100,6 +104,17 @@ mod tests {
         assert_eq!((reading.samples, reading.tool, reading.tables), (Some(900_000), Tool::Oha, 1));
         let reading = of("p99", &format!("{OHA}{}", HEY.replace("0.0049", "0.0050"))).unwrap();
         assert_eq!((reading.value, reading.samples, reading.tables), (0.005, Some(5007), 2));
+    }
+
+    /// Issue 30: `hey -n 60` prints no p99.
+    #[test]
+    fn percentile_of_too_few_requests_is_refused_with_a_number_that_suffices() {
+        let few = HEY.replace("99% in 0.0049 secs", "0% in 0.0000 secs");
+        assert_eq!(
+            of("p99", &few).unwrap_err(),
+            "no p99: hey prints p10, p50 and p95 here, because it has too few requests for more: send 100 or more"
+        );
+        assert_eq!(of("p95", &few).unwrap().value, 0.0025);
     }
 
     #[test]

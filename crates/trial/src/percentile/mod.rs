@@ -49,9 +49,13 @@ impl Percentile {
 
     /// How many of so many requests are slower than the percentile.
     pub fn above(self, requests: u64) -> f64 {
+        requests as f64 * self.share_above()
+    }
+
+    /// The share of the requests that are slower.
+    fn share_above(self) -> f64 {
         // As decimals: 100 - 99.9 is not 0.1 in binary.
-        let share = ((100.0 - self.0) * 1e9).round() / 1e11;
-        requests as f64 * share
+        ((100.0 - self.0) * 1e9).round() / 1e11
     }
 }
 

@@ -43,6 +43,10 @@ pub struct Table {
     pub samples: Option<u64>,
     /// Number of requests that failed, as far as the tool prints it.
     pub failed: u64,
+    /// The width of the buckets in which the latencies were counted, as a share of the latency, if the tool prints it.
+    pub bucket: Option<f64>,
+    /// Whether the tool leaves out percentiles because there were too few requests for them.
+    pub lacks_requests: bool,
     /// Why the table cannot be used.
     pub damage: Option<String>,
 }
@@ -82,6 +86,8 @@ impl Table {
             unit: "s",
             samples: None,
             failed: 0,
+            bucket: None,
+            lacks_requests: false,
             damage: None,
         }
     }
@@ -89,14 +95,14 @@ impl Table {
     /// The row that stands for a percentile, with the step of its value; or why no value can be compared.
     pub fn row_of(&self, percentile: Percentile) -> Result<Row, String> {
         let row = self.found(percentile)?;
-        let step = row.step.max(self.tool.bucket() * row.value);
-        if row.value > step {
+        let share = self.bucket.map_or(0.0, |bucket| bucket * row.value);
+        let step = row.step.max(self.tool.bucket(row.value)).max(share);
+        if row.value > 0.0 {
             return Ok(Row { step, ..row });
         }
-        let value = if row.value == 0.0 { "0".into() } else { quantity(row.value, self.unit) };
         let step = quantity(step, self.unit);
         Err(format!(
-            "{} prints {value}, in steps of {step}, so that rounding decides; use a load generator that prints more digits (oha, \
+            "{} prints 0, in steps of {step}, so that rounding decides; use a load generator that prints more digits (oha, \
              wrk2), or compare larger latencies (a higher percentile, more connections)",
             self.tool
         ))
@@ -118,7 +124,7 @@ impl Table {
             return Ok(*row);
         }
         let Some(at) = self.histogram.iter().position(|row| row.percent >= wanted - SAME) else {
-            return Err(self.without_row());
+            return Err(self.without_row(percentile));
         };
         let row = self.histogram[at];
         let is_near = 100.0 - row.percent >= PART_MIN * (100.0 - wanted) - SAME
@@ -143,7 +149,7 @@ impl Table {
         }
     }
 
-    fn without_row(&self) -> String {
+    fn without_row(&self, wanted: Percentile) -> String {
         if let Some(last) = self.histogram.last() {
             return format!("{}'s histogram ends at p{}: the output is cut off", self.tool, last.percent);
         }
@@ -154,6 +160,14 @@ impl Table {
             (Some(last), true) => last,
             (Some(last), false) => format!("{} and {last}", printed.join(", ")),
         };
+        // hey's last one is p99.
+        if self.lacks_requests && wanted.percent() <= 99.0 {
+            return format!(
+                "{} prints {names} here, because it has too few requests for more: send {:.0} or more",
+                self.tool,
+                (1.0 / wanted.share_above()).ceil()
+            );
+        }
         format!("{} prints {names} here: name one of these ({})", self.tool, self.tool.more())
     }
 }
@@ -270,20 +284,32 @@ mod tests {
         // Buckets are wider than the digits of fio and memtier_benchmark.
         let bucket = row(Tool::Fio, "130.560").unwrap();
         assert!((bucket.step / bucket.value - 1.0 / 64.0).abs() < 1e-12);
-        let bucket = row(Tool::Memtier, "5.75900").unwrap();
+        let bucket = row(Tool::Memtier, "57.59900").unwrap();
         assert!((bucket.step / bucket.value - 1.0 / 1024.0).abs() < 1e-12);
     }
 
-    /// Issue 30: whole milliseconds of one or none.
+    /// Issue 30: redis-benchmark prints 0.055 and 0.063, or 0.063 and 0.071, for latencies that differ by nothing.
     #[test]
-    fn value_that_rounding_decides_is_refused_with_a_remedy() {
-        for (number, value) in [("0", "0"), ("1", "1 ms")] {
-            let table =
-                Table { rows: Row::of(99.0, number, 1e-3).into_iter().collect(), ..Table::of(Tool::Ab) };
-            let why = table.row_of(Percentile(99.0)).unwrap_err();
-            let begin = format!("ab prints {value}, in steps of 1 ms, so that");
-            assert!(why.starts_with(&begin) && why.contains("(oha, wrk2), or compare larger"), "{why}");
+    fn neighbouring_buckets_of_small_latencies_are_a_step_apart() {
+        for tool in [Tool::RedisBenchmark, Tool::RedisBenchmarkCsv, Tool::Memtier] {
+            for number in ["0.055", "0.823", "5.759", "7.999"] {
+                let table =
+                    Table { rows: Row::of(99.0, number, 1e-3).into_iter().collect(), ..Table::of(tool) };
+                let step = table.row_of(Percentile(99.0)).unwrap().step;
+                assert!((step - 8e-6).abs() < 1e-12, "{tool} {number}: {step}");
+            }
+            // From 16.384 ms on buckets are 16 us wide.
+            assert!(tool.bucket(16.384e-3) >= 16e-6 && tool.bucket(40e-3) >= 32e-6);
         }
+    }
+
+    /// Issue 30: whole milliseconds of none.
+    #[test]
+    fn value_of_zero_is_refused_with_a_remedy() {
+        let table = Table { rows: Row::of(99.0, "0", 1e-3).into_iter().collect(), ..Table::of(Tool::Ab) };
+        let why = table.row_of(Percentile(99.0)).unwrap_err();
+        assert!(why.starts_with("ab prints 0, in steps of 1 ms, so that"), "{why}");
+        assert!(why.contains("(oha, wrk2), or compare larger"), "{why}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn read(lines: &Lines<'_>, at: usize) -> Option<Section> {
         if let Some((histogram, end)) = hdr::histogram(lines, next) {
             let in_seconds = |row: Row| Row { value: row.value / 1e3, step: row.step / 1e3, ..row };
             table.histogram = histogram.rows.into_iter().map(in_seconds).collect();
-            table.samples = histogram.samples;
+            (table.samples, table.bucket) = (histogram.samples, histogram.bucket);
             next = end;
         }
     }

@@ -33,6 +33,8 @@ pub struct Reading {
     pub value: f64,
     /// The distance between neighbouring values with as many digits.
     pub step: f64,
+    /// The unit with which it was printed, in base units; none of a time in several parts.
+    pub printed_unit: Option<f64>,
     /// The base unit.
     pub unit: Unit,
     /// What the number tells about the decimal sign of the program.
@@ -52,6 +54,7 @@ impl Reading {
         Reading {
             value: seconds,
             step,
+            printed_unit: None,
             unit,
             sign,
             surroundings: Vec::new(),

@@ -129,6 +129,7 @@ pub fn whole_figure(
     let reading = Reading {
         value: number.value * factor,
         step: number.step * factor,
+        printed_unit: Some(factor),
         unit,
         sign,
         surroundings,

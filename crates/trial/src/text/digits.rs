@@ -1,7 +1,7 @@
 //! Figures with so few digits that these, not the noise, decide what can be proven.
 
 use super::super::report::Report;
-use unspin_stats::{NotProvenReason, Verdict, effect, quantity};
+use unspin_stats::{Conclusion, NEGLIGIBLE_ROUNDING, NotProvenReason, Verdict, effect, quantity};
 
 /// Says so, if the digits set the noise floor or withhold the proof of a candidate.
 pub fn sentence(report: &Report) -> Option<String> {
@@ -19,9 +19,13 @@ pub fn sentence(report: &Report) -> Option<String> {
     });
     let withheld = withheld.reduce(f64::max);
     let hidden = withheld.into_iter().chain(floor).reduce(f64::max)?;
+    // Nothing is missing from a proof whose digits hide so little.
+    if analysis.conclusion() != Conclusion::NothingProven && hidden < NEGLIGIBLE_ROUNDING {
+        return None;
+    }
     // The floor is that of the control's figures; a candidate may have others.
     let steps = report.session.runs.iter().filter(|run| run.candidate == 0 || withheld.is_some());
-    let step = quantity(steps.filter_map(|run| run.trial.step).reduce(f64::max)?, &analysis.metric.unit);
+    let step = quantity(steps.filter_map(|run| run.trial.step).reduce(f64::min)?, &analysis.metric.unit);
     Some(format!(
         "The figures have steps of {step}: a difference below {} cannot be told, whatever the number of rounds. Let the program \
          print more digits, or compare larger figures.",
