@@ -99,6 +99,7 @@ fn proof(
         analysis,
         no_preload,
         plan: None,
+        waits: Vec::new(),
         locks: StoredLocks::default(),
         runs: Vec::new(),
     }
