@@ -14,6 +14,14 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// What it is, for readers who do not know unspin; empty for a candidate.
+    pub fn explanation(&self) -> &'static str {
+        match self.part {
+            Part::Control => "the program as it is: gains are over it",
+            other => other.explanation(),
+        }
+    }
+
     /// The configuration of this name.
     pub fn of(comparison: &ResultComparison, name: &str) -> Configuration {
         let candidates = comparison.gains.len();

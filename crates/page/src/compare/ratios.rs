@@ -186,7 +186,7 @@ fn table(comparison: &ResultComparison, rows: &[Row<'_>], basis: Basis, words: &
     let row = |row: &Row<'_>| {
         let test = row.judged.test;
         let shown = test.map(|test| test.ratio.shown());
-        let explanation = Configuration::of(comparison, row.name).part.explanation();
+        let explanation = Configuration::of(comparison, row.name).explanation();
         let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
         let judged = [
             Cell::text(row.judged.word(basis)),
