@@ -26,7 +26,9 @@ pub fn run(options: &CombineOptions) -> Result<ExitCode, Error> {
         html.map(|file| document::write_page(&combined, file, unspin_page::page)),
         markdown.map(|file| outfile::write(file, Markdown(&combined).to_string().as_bytes())),
     ];
-    outfile::print_report(&Text(&combined).to_string(), &[json, html, markdown])?;
+    if !options.quiet {
+        outfile::print_report(&Text(&combined).to_string(), &[json, html, markdown])?;
+    }
     written.into_iter().flatten().collect::<Result<(), Error>>()?;
     Ok(exit_code(combined.conclusion))
 }

@@ -7,7 +7,6 @@ use unspin_launch::error::Error;
 use unspin_launch::machine::Build;
 use unspin_launch::output::{outfile, shell};
 use unspin_launch::plan::PlanFile;
-use unspin_launch::plan::deployed::DeployedPlan;
 use unspin_results::{ParseError, StoredBuild, StoredProof, StoredResult};
 
 /// Results of any command, in messages.
@@ -20,14 +19,14 @@ pub fn text(file: &Path, writer: &str) -> Result<String, Error> {
     let hint = |why: &dyn Display| wrong(file, &format!("{why}; name a file that {writer} has written"));
     let bytes = fs::read(file).map_err(|e| hint(&e))?;
     String::from_utf8(bytes)
-        .map_err(|error| other_kind(file, error.as_bytes()).unwrap_or_else(|| hint(&"is not text")))
+        .map_err(|error| other_kind(file, error.as_bytes(), writer).unwrap_or_else(|| hint(&"is not text")))
 }
 
 /// Why a text is no result, and what to do.
 pub fn refused(file: &Path, text: &str, error: &ParseError, writer: &str) -> Error {
     let remedy = match error {
         ParseError::NotJson(_) => {
-            if let Some(other) = other_kind(file, text.as_bytes()) {
+            if let Some(other) = other_kind(file, text.as_bytes(), writer) {
                 return other;
             }
             format!("; name a file that {writer} has written")
@@ -40,25 +39,36 @@ pub fn refused(file: &Path, text: &str, error: &ParseError, writer: &str) -> Err
     wrong(file, &format!("{error}{remedy}"))
 }
 
-/// The message about a file of unspin that is no result; none if it is not one either.
-fn other_kind(file: &Path, bytes: &[u8]) -> Option<Error> {
+/// The message about a file of unspin that is no result; none if it is not one either. `writer` is what should have written it.
+fn other_kind(file: &Path, bytes: &[u8], writer: &str) -> Option<Error> {
     let name = shell::quote(file);
     if bytes.starts_with(RECORDING) {
-        return Some(wrong(
-            file,
-            &format!("is a recording, of which `unspin report {name} --html FILE` makes the page"),
-        ));
+        let why = match writer {
+            ANY => format!("is a recording, of which `unspin report {name} --html FILE` makes the page"),
+            _ => format!("is a recording, and no result; name a file that {writer} has written"),
+        };
+        return Some(wrong(file, &why));
     }
     // Of a pipe nothing is left to read.
     let has_tables = file.is_file() && bytes.windows(2).any(|two| two == b"[[");
-    let is_plan = file.is_file() && DeployedPlan::is_at(file) || has_tables && PlanFile::read(file).is_ok();
-    let why =
-        format!("is a plan, which `unspin plan show {name}` prints; name a file that {ANY} has written");
-    is_plan.then(|| wrong(file, &why))
+    let is_source = has_tables && PlanFile::read(file).is_ok();
+    let is_compiled = COMPILED.iter().any(|begin| bytes.starts_with(begin));
+    let why = match () {
+        () if is_source => format!(
+            "is a plan, which `unspin plan show {name}` prints; name a file that {writer} has written"
+        ),
+        () if is_compiled => {
+            format!("is a compiled plan, and no result; name a file that {writer} has written")
+        }
+        () => return None,
+    };
+    Some(wrong(file, &why))
 }
 
 /// How a recording begins.
 const RECORDING: &[u8] = b"UNSPINLK";
+/// How a compiled plan begins, of any version.
+const COMPILED: [&[u8]; 2] = [b"unspin plan ", b"unspin deployed plan "];
 
 /// The result of `unspin prove` in a file, with the file's name for messages. `command` is the command of unspin that reads it.
 pub fn proof(file: &Path, command: &str) -> Result<(String, StoredProof), Error> {

@@ -20,6 +20,7 @@ mod group;
 mod host;
 mod markdown;
 mod next;
+mod price;
 mod sameness;
 mod sentence;
 mod table;

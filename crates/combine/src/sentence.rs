@@ -3,6 +3,7 @@
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts, results, shown};
 use crate::host::{HostResult, distinct};
+use crate::price::price;
 use crate::{compiled, cpu_limit};
 use unspin_report::figures::{list, p_value};
 use unspin_results::{Grouping, StoredProof};
@@ -155,16 +156,17 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
     let count = comparison.hosts.len();
     match comparison.verdict {
         FleetVerdict::ProvenFaster { ratio } if candidate.is_recommended() => {
-            format!("{name} is {up} {} {}.", place(fleet), claim(fleet, ratio))
+            format!("{name} is {up} {} {}{}.", place(fleet), claim(fleet, ratio), price(fleet, candidate))
         }
         FleetVerdict::ProvenFaster { ratio } => format!(
-            "{name} is {up} on the {} that ranked it, on average {}, and is not recommended: {}.",
+            "{name} is {up} on the {} that ranked it, on average {}{}, and is not recommended: {}.",
             strata(fleet, count),
             claim(fleet, ratio),
+            price(fleet, candidate),
             obstacles(fleet, candidate)
         ),
         FleetVerdict::ProvenSlower { ratio } => {
-            format!("{name} is {down} {} {}.", place(fleet), claim(fleet, ratio))
+            format!("{name} is {down} {} {}{}.", place(fleet), claim(fleet, ratio), price(fleet, candidate))
         }
         FleetVerdict::DependsOnHost { faster, slower } => {
             let side = if slower <= faster { HostSide::Slower } else { HostSide::Faster };

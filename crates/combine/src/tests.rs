@@ -27,7 +27,7 @@ fn fleet_that_agrees_is_one_verdict() {
     let report = report(&fleet);
     assert!(
         report.contains(
-            "Proven: poll is faster in the fleet: on the average host 1.50 times as fast as system."
+            "Proven: poll is faster in the fleet: on the average host 1.50 times as fast as system, with 1.30 times the CPU time."
         ),
         "{report}"
     );
@@ -161,7 +161,7 @@ fn hosts_of_different_speed_and_rounds_count_by_their_ratios() {
     assert_eq!(fleet.conclusion, Conclusion::Slower);
     let report = report(&fleet);
     assert!(
-        report.contains("poll is slower in the fleet: on the average host 1.11 times as long as system."),
+        report.contains("poll is slower in the fleet: on the average host 1.11 times as long as system, with 1.30 times the CPU time."),
         "{report}"
     );
 }

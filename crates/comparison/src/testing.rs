@@ -112,6 +112,7 @@ fn proof(
         analysis,
         no_preload,
         plan: None,
+        waits: Vec::new(),
         locks: StoredLocks::default(),
         runs: Vec::new(),
     }

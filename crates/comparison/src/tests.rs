@@ -478,3 +478,14 @@ fn same_files_give_the_same_result() {
     let text = || Text(&compare(&slower(1.0, 1), &slower(1.05, 2), &CompareOptions::default())).to_string();
     assert_eq!(text(), text());
 }
+
+/// Issue 30: the reason stood in the third block of the report only.
+#[test]
+fn certainty_says_that_runs_are_too_few() {
+    let few = |seed| simulated(|s| s.rounds = 5, seed);
+    let result = compare_fast(few(1), few(2), &CompareOptions::default());
+    assert_eq!(
+        result.certainty,
+        "a difference may have any size: 5 and 5 runs are too few, 6 on each side are the least."
+    );
+}

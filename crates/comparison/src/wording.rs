@@ -281,8 +281,26 @@ fn certainty(result: &ResultComparison) -> String {
             format!("a difference of up to {} may be undetected.", effect(factor))
         }
         _ if is_of_digits() => format!("{TOO_FEW_DIGITS}."),
-        _ => "a difference may have any size: allow more rounds, or measure on a quieter machine.".into(),
+        _ => match too_few(result) {
+            Some([before, after]) => format!(
+                "a difference may have any size: {before} and {after} {} are too few, {UNITS_MIN} on each side are the least.",
+                unit(result)
+            ),
+            None => {
+                "a difference may have any size: allow more rounds, or measure on a quieter machine.".into()
+            }
+        },
     }
+}
+
+/// The number of runs on each side, if nothing could be tested because they are too few.
+fn too_few(result: &ResultComparison) -> Option<[u32; 2]> {
+    let units = |judged: &Judged| match judged.verdict {
+        ConfigurationVerdict::Untested(Untested::TooFew { units }) => Some(units),
+        _ => None,
+    };
+    let all: Option<Vec<[u32; 2]>> = result.deciding().into_iter().map(|(_, judged)| units(judged)).collect();
+    all.filter(|_| result.sessions() == [1, 1])?.first().copied()
 }
 
 /// What is resampled.

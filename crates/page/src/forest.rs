@@ -60,6 +60,24 @@ const PHONE: Layout = Layout {
     ticks: 5,
 };
 
+impl Layout {
+    /// The letters of a name for which there is room: on a line with the note, the note has the rest.
+    fn letters(&self, note: &str) -> usize {
+        /// The width of a letter, of names that are code or capitals; and the space between name and note.
+        const LETTER: f64 = 7.6;
+        const SPACE: f64 = 10.0;
+        if self.name.below != self.note.below || self.name.is_end {
+            return PICTURE_MAX;
+        }
+        let room = self.note.x - self.name.x - SPACE;
+        let letters = (room / LETTER) as usize;
+        letters.saturating_sub(note.chars().count()).clamp(LETTERS_MIN, PICTURE_MAX)
+    }
+}
+
+/// A name with fewer letters says nothing.
+const LETTERS_MIN: usize = 8;
+
 impl Place {
     fn text(&self, class: &str, middle: f64, shown: &str) -> Markup {
         let at = (self.x, middle + self.below);
@@ -238,7 +256,7 @@ impl ForestRow {
         };
         let dot = |class, value, radius| mark(self.series, class, (axis.at(value), y), radius);
         html! {
-            (layout.name.text(self.class, y, &short(&self.name, PICTURE_MAX)))
+            (layout.name.text(self.class, y, &short(&self.name, layout.letters(&self.note))))
             @match self.drawn {
                 Drawn::Interval(ratio, radius) => { (ended(ratio)) (dot("", ratio.value, radius)) },
                 Drawn::Value(value) => (dot("hollow", value, RADIUS)),

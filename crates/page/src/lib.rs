@@ -28,6 +28,7 @@ mod meter;
 mod name;
 mod number;
 mod palette;
+mod part;
 mod phone;
 mod picture;
 mod prose;

@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::frame::{Frame, Section};
 use crate::lenses;
+use crate::locks::Focus;
 use crate::name::{code, name, visible};
 use crate::number::time;
 use crate::prose::prose;
@@ -20,7 +21,8 @@ pub fn frame(meter: &StoredMeter) -> Frame {
     let command = command(meter);
     let statements = report.map_or(Vec::new(), MeterReport::statements);
     let locks = report.filter(|report| has_locks_or_waits(report));
-    let locks = locks.map(|report| ("locks", "Locks and waits", crate::locks::section(report, None)));
+    let locks = locks
+        .map(|report| ("locks", "Locks and waits", crate::locks::section(report, None, &Focus::default())));
     let at_end = report.and_then(|report| Some(("end", "At the end of the recording", at_the_end(report)?)));
     let rest = statements.get(1..).filter(|rest| !rest.is_empty());
     let more = rest.map(|rest| ("more", "Also found", html! { @for one in rest { (paragraph(one)) } }));
@@ -34,7 +36,7 @@ pub fn frame(meter: &StoredMeter) -> Frame {
         .chain(processes)
         .chain([("measured", "How this was measured", measured(meter))]);
     Frame {
-        title: format!("unspin meter: {}", command.join(" ")).trim_end_matches([':', ' ']).to_owned(),
+        title: format!("unspin meter: {}", shell_line(command)).trim_end_matches([':', ' ']).to_owned(),
         header: header(meter, command, statements.first()),
         sections: sections
             .map(|(id, title, contents)| Section { id, title: title.into(), contents })

@@ -44,7 +44,7 @@ pub use meter::StoredMeter;
 pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
-    StoredConfiguration, StoredCpuShares, StoredLockTable, StoredLocks, StoredPercentile, StoredProof,
-    StoredReason, StoredRun, StoredService, StoredSummary,
+    StoredConfiguration, StoredCpuShares, StoredJudgedWait, StoredLockTable, StoredLocks, StoredPercentile,
+    StoredProof, StoredReason, StoredRun, StoredService, StoredSummary, StoredWaitRun,
 };
 pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

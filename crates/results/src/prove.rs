@@ -42,6 +42,9 @@ pub struct StoredProof {
     pub no_preload: Option<Comparison>,
     /// The best proven plan, as a file for `unspin run --use-plan`.
     pub plan: Option<String>,
+    /// The judged waits in the metered runs.
+    #[serde(default)]
+    pub waits: Vec<StoredJudgedWait>,
     /// The lock tables of the metered runs.
     #[serde(default)]
     pub locks: StoredLocks,
@@ -66,6 +69,12 @@ impl StoredProof {
             "An earlier build, which did not store the digits of printed figures, wrote {files}: a difference that is proven may be one of \
              rounding. Measure again."
         )
+    }
+
+    /// The call sites whose waits are judged under a configuration: there it polls.
+    pub fn judged_waits(&self, configuration: &str) -> Vec<&str> {
+        let is_judged = |wait: &&StoredJudgedWait| wait.runs.iter().any(|run| run.candidate == configuration);
+        self.waits.iter().filter(is_judged).map(|wait| wait.name.as_str()).collect()
     }
 }
 
@@ -103,6 +112,22 @@ pub struct StoredReason {
     pub sentence: String,
     /// The locks or call sites that it is about, if it names them one by one.
     pub places: Vec<String>,
+}
+
+/// The judged waits at a call site.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredJudgedWait {
+    /// The call site.
+    pub name: String,
+    /// The metered runs in which it waited.
+    pub runs: Vec<StoredWaitRun>,
+}
+
+/// A metered run in which a call site waited. The lock tables have the figures.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredWaitRun {
+    /// The configuration's name.
+    pub candidate: String,
 }
 
 /// What the percentile of a run rests on.

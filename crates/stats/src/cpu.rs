@@ -44,7 +44,24 @@ pub struct CpuCost {
     pub times: Ratio,
 }
 
+impl CpuCostUnit {
+    /// What CPU time refers to, at the end of "the CPU time".
+    pub fn of_work(self) -> &'static str {
+        match self {
+            CpuCostUnit::Run => "",
+            CpuCostUnit::Request => " per request",
+            CpuCostUnit::Unit => " per unit of work",
+        }
+    }
+}
+
 impl CpuCost {
+    /// What a candidate costs, for a sentence: "1.31 times the CPU time". None if the interval includes 1.
+    pub fn price(&self) -> Option<String> {
+        let differs = !self.times.includes_one();
+        differs.then(|| format!("{} times the CPU time{}", self.times.shown().0, self.per.of_work()))
+    }
+
     /// Computed from the rounds in which both ended successfully and used CPU time. `None` below two such rounds.
     pub(crate) fn of(
         control: &SampleSet,
@@ -134,6 +151,9 @@ mod tests {
             (cost.per, cost.control_s, cost.candidate_s, cost.times.value),
             (CpuCostUnit::Run, 1.0, 1.5, 1.5)
         );
+        assert_eq!(cost.price().unwrap(), "1.50 times the CPU time");
+        let unclear = CpuCost { times: Ratio { lower: 0.9, ..cost.times }, ..cost };
+        assert_eq!(unclear.price(), None);
         assert!(cost.is_within(0.51) && !cost.is_within(0.49));
         assert_eq!(CpuCost::quotient(&control, &candidate, &Metric::wall_time()), Some(1.5));
     }
@@ -145,6 +165,7 @@ mod tests {
         let (control, candidate) = (samples(10.0, 100.0, 4.0), samples(10.0, 400.0, 12.0));
         let cost = cost(&metric, &control, &candidate).unwrap();
         assert_eq!(cost.per, CpuCostUnit::Unit);
+        assert_eq!(cost.price().unwrap(), "0.75 times the CPU time per unit of work");
         assert!((cost.times.value - 0.75).abs() < 1e-12 && cost.is_within(0.0), "{cost:?}");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::collapse::CutOff;
 use crate::comparison::{Comparison, Spread, SpreadVerdict};
-use crate::cpu::{CpuCost, CpuCostUnit};
+use crate::cpu::CpuCost;
 use crate::floor::NoiseFloor;
 use crate::interval::{Ratio, three_digits};
 use crate::metric::{Direction, Metric, Quantity};
@@ -215,7 +215,7 @@ impl Wording<'_> {
         let Some(CpuCost { times, per, .. }) = comparison.cpu.filter(|_| !self.metric.is_cpu_time()) else {
             return String::new();
         };
-        let (digits, of) = (times.decimals(), of_work(per));
+        let (digits, of) = (times.decimals(), per.of_work());
         let (lower, upper) = times.ends(digits);
         format!(", with {} times the CPU time{of} ({lower}–{upper})", three_digits(times.value, digits))
     }
@@ -231,7 +231,7 @@ impl Wording<'_> {
                 format!(
                     " It is not recommended: it may take {} times the control's CPU time{}, and the limit is {} more.",
                     times.ends(times.decimals()).1,
-                    of_work(per),
+                    per.of_work(),
                     Percent::Short.of(limit)
                 )
             }
@@ -298,14 +298,6 @@ fn given_up(
             "{name} was given up: {stopped} of its {runs} runs were stopped after {times} times the duration of \
              {control}'s slowest run; it is not ranked."
         ),
-    }
-}
-
-fn of_work(per: CpuCostUnit) -> &'static str {
-    match per {
-        CpuCostUnit::Run => "",
-        CpuCostUnit::Request => " per request",
-        CpuCostUnit::Unit => " per unit of work",
     }
 }
 

@@ -19,7 +19,9 @@ use unspin_launch::plan::Plan;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_results::StoredCpuShares;
-use unspin_stats::{Analysis, Comparison, Conclusion, CpuCostUnit, Experiment, Role, Summary, Verdict};
+use unspin_stats::{
+    Analysis, Comparison, Conclusion, CpuCostUnit, Direction, Experiment, Role, Summary, Verdict,
+};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -148,11 +150,24 @@ impl Report {
         let is_judged = |name: &str| self.configurations.iter().any(|c| c.is_judged() && c.name() == name);
         let mut verdicts = self.session.analysis.comparisons.iter().map(|comparison| &comparison.verdict);
         verdicts.find_map(|verdict| match verdict {
-            Verdict::Failed { name, failed, runs, .. } if !is_judged(name) => Some(format!(
-                "{name} failed in {failed} of {runs} runs. Nothing can be compared with it, so no candidate is ranked."
+            Verdict::Failed { name, failed, runs, reason } if !is_judged(name) => Some(format!(
+                "{name} failed in {failed} of {runs} runs. Nothing can be compared with it, so no candidate is ranked.{}",
+                self.advice_on_failure(reason)
             )),
             _ => None,
         })
+    }
+
+    /// What to do if no run of any configuration has succeeded: then it is the program that fails. Empty if a run has.
+    fn advice_on_failure(&self, reason: &str) -> String {
+        let samples = &self.session.experiment.samples;
+        let mut runs = samples.iter().flat_map(|samples| samples.warm_up.iter().chain(&samples.runs));
+        match runs.any(|run| run.value().is_some()) {
+            true => String::new(),
+            false => {
+                format!(" No run succeeded ({reason}): make the program run by itself first, without unspin.")
+            }
+        }
     }
 
     /// Compares two configurations of the session: the one named `before` as the control, `after` as the only
@@ -178,6 +193,15 @@ impl Report {
     pub fn is_cpu_time_per_request(&self) -> bool {
         let costs = || self.session.analysis.comparisons.iter().filter_map(|comparison| comparison.cpu);
         costs().next().is_some() && costs().all(|cost| cost.per == CpuCostUnit::Request)
+    }
+
+    /// For what CPU times are compared, at the end of "CPU time".
+    pub fn cpu_time_per(&self) -> &'static str {
+        match (self.session.analysis.metric.direction, self.is_cpu_time_per_request()) {
+            (Direction::LowerIsBetter, false) => ", run for run",
+            (Direction::LowerIsBetter, true) => " per request",
+            (Direction::HigherIsBetter, _) => " per unit of work",
+        }
     }
 
     /// Whether run queues are judged.

@@ -24,9 +24,7 @@ use super::report::Report;
 use super::runner::RunEnd;
 use std::fmt::{self, Formatter};
 use unspin_launch::output::shell;
-use unspin_stats::{
-    Advice, Direction, INTERVALS_OF_DIGITS, Quantity, Role, SpreadVerdict, StopReason, Verdict,
-};
+use unspin_stats::{Advice, INTERVALS_OF_DIGITS, Quantity, Role, SpreadVerdict, StopReason, Verdict};
 
 /// More rounds than these are not advised.
 const ROUNDS_PRACTICAL: u32 = 100;
@@ -171,11 +169,7 @@ impl Text<'_> {
              time{}; above 1 is more. p is corrected (Holm). best n-1: the mean of all runs but the worst, which \
              reports of 2002 and 2003 print; the verdict does not use it.",
             analysis.control,
-            match (analysis.metric.direction, self.0.is_cpu_time_per_request()) {
-                (Direction::LowerIsBetter, false) => ", run for run",
-                (Direction::LowerIsBetter, true) => " per request",
-                (Direction::HigherIsBetter, _) => " per unit of work",
-            }
+            self.0.cpu_time_per()
         );
         writeln!(f, "{}", paragraph(&better, 0))
     }

@@ -74,6 +74,9 @@ impl fmt::Display for RecordingError {
                 let remedy = remedy.unwrap_or_else(|| "free space there or choose another place".into());
                 write!(f, "cannot create recording {path}: {e}; {remedy}")
             }
+            Reason::Open(e) if e.kind() == io::ErrorKind::NotFound => {
+                write!(f, "there is no recording {path}: name one that `unspin meter --record` has written")
+            }
             Reason::Open(e) => write!(f, "cannot open recording {path}: {e}"),
             Reason::Map(Errno::ENOMEM) => write!(
                 f,

@@ -43,6 +43,10 @@ pub struct CombineOptions {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 
+    /// Print nothing: the exit code says it
+    #[arg(long, short)]
+    pub quiet: bool,
+
     /// Results of `unspin prove --json`, one or more for each host
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,

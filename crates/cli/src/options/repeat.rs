@@ -1,9 +1,9 @@
 //! The command line that repeats what this one has done, for results.
 
 use super::CommandLine;
-use clap::{Arg, ArgAction, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The options that name a file for results. A command that is repeated has other results, and would replace these.
 const OUTPUTS: [&str; 10] =
@@ -19,10 +19,9 @@ pub fn words() -> Vec<OsString> {
 enum Found {
     /// Not one of its options.
     Other,
-    /// An option for a result, with its value.
-    Output,
-    /// An option for a result, whose value is the next word.
-    OutputBefore,
+    /// An option for a result. Joined with it are this many letters before it, each an option without a value. Its value is in the
+    /// word, or is the next word.
+    Output { switches: usize, has_value: bool },
     /// Another option, whose value is the next word.
     ValueBefore,
 }
@@ -36,11 +35,15 @@ fn without_outputs(words: &[OsString]) -> Vec<OsString> {
     let runs_a_program = command.get_positionals().any(Arg::is_trailing_var_arg_set);
     let (mut kept, mut rest) = (vec![name.clone()], rest.iter());
     while let Some(word) = rest.next() {
-        let found =
-            command.get_arguments().find_map(|arg| find(arg, word.as_bytes())).unwrap_or(Found::Other);
-        match found {
-            Found::Output => {}
-            Found::OutputBefore => drop(rest.next()),
+        match find(command, word.as_bytes()) {
+            Found::Output { switches, has_value } => {
+                if switches > 0 {
+                    kept.push(OsString::from_vec(word.as_bytes()[..=switches].to_vec()));
+                }
+                if !has_value {
+                    rest.next();
+                }
+            }
             Found::ValueBefore => kept.extend(std::iter::once(word).chain(rest.next()).cloned()),
             Found::Other => {
                 kept.push(word.clone());
@@ -54,26 +57,55 @@ fn without_outputs(words: &[OsString]) -> Vec<OsString> {
     kept
 }
 
-/// Whether a word is this option; none if it is not.
-fn find(arg: &Arg, word: &[u8]) -> Option<Found> {
-    let long = arg.get_long().map(|long| format!("--{long}"));
-    let short = arg.get_short().map(|short| format!("-{short}"));
-    let is_output = arg.get_long().is_some_and(|long| OUTPUTS.contains(&long));
-    let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let is = |spelling: &Option<String>| spelling.as_ref().is_some_and(|name| name.as_bytes() == word);
-    if is(&long) || is(&short) {
-        return Some(match (takes_value && !arg.is_require_equals_set(), is_output) {
-            (true, true) => Found::OutputBefore,
-            (true, false) => Found::ValueBefore,
-            (false, _) => Found::Other,
-        });
+/// What a word of the command line is.
+fn find(command: &Command, word: &[u8]) -> Found {
+    let options =
+        || command.get_arguments().filter(|arg| arg.get_long().is_some() || arg.get_short().is_some());
+    if word.starts_with(b"--") {
+        return options().find_map(|arg| long(arg, &word[2..])).unwrap_or(Found::Other);
     }
-    let has_value = |spelling: &Option<String>, mark: &str| {
-        let name = spelling.as_ref().map(|name| format!("{name}{mark}"));
-        name.is_some_and(|name| word.starts_with(name.as_bytes()))
-    };
-    let is_whole = has_value(&long, "=") || takes_value && has_value(&short, "");
-    is_whole.then_some(if is_output { Found::Output } else { Found::Other })
+    let Some(letters) = word.strip_prefix(b"-") else { return Found::Other };
+    // Joined short options: all but the last one have no value, and what follows one with a value is the value.
+    for (place, letter) in letters.iter().enumerate() {
+        let Some(arg) = options().find(|arg| shorts(arg).any(|short| short == char::from(*letter))) else {
+            return Found::Other;
+        };
+        if takes_value(arg) {
+            let has_value = place + 1 < letters.len();
+            return match (is_output(arg), has_value) {
+                (true, has_value) => Found::Output { switches: place, has_value },
+                (false, true) => Found::Other,
+                (false, false) => Found::ValueBefore,
+            };
+        }
+    }
+    Found::Other
+}
+
+/// What an option means, if `word`, the word behind `--`, is it.
+fn long(arg: &Arg, word: &[u8]) -> Option<Found> {
+    let aliases = arg.get_all_aliases().unwrap_or_default();
+    let mut names = arg.get_long().into_iter().chain(aliases);
+    names.find_map(|name| match word.strip_prefix(name.as_bytes())? {
+        [] if !takes_value(arg) || arg.is_require_equals_set() => Some(Found::Other),
+        [] if is_output(arg) => Some(Found::Output { switches: 0, has_value: false }),
+        [] => Some(Found::ValueBefore),
+        [b'=', ..] if is_output(arg) => Some(Found::Output { switches: 0, has_value: true }),
+        [b'=', ..] => Some(Found::Other),
+        _ => None,
+    })
+}
+
+fn shorts(arg: &Arg) -> impl Iterator<Item = char> {
+    arg.get_short().into_iter().chain(arg.get_all_short_aliases().unwrap_or_default())
+}
+
+fn is_output(arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| OUTPUTS.contains(&long))
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
 #[cfg(test)]
@@ -102,6 +134,15 @@ mod tests {
                 "compare --before a.json b.json --after d.json e.json",
             ),
             ("combine a.json --markdown m.md b.json", "combine a.json b.json"),
+            (
+                "prove --mutex-plan pl.toml --json rq.json --runs 6 ./b",
+                "prove --mutex-plan pl.toml --runs 6 ./b",
+            ),
+            (
+                "meter --lens off-cpu -ao o.txt --json r.json --seconds 1s",
+                "meter --lens off-cpu -a --seconds 1s",
+            ),
+            ("meter -aoo.txt -p 7 --json=r.json", "meter -a -p 7"),
             ("scale --html s.html --cpus 1,2 ./a", "scale --cpus 1,2 ./a"),
         ] {
             assert_eq!(repeated(line), expected, "{line}");

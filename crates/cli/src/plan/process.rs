@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use unspin_launch::error::Error;
 use unspin_launch::library;
+use unspin_sys::creds::Creds;
 use unspin_sys::maps;
 use unspin_wire::{OwnTally, OwnTallyPlace};
 
@@ -106,8 +107,17 @@ fn unreadable(pid: u32, what: &str, error: &io::Error, remedy: &str) -> Error {
             format!("process {pid}: it ended, or began another program, meanwhile; repeat this"),
         ),
         _ => Error::Environment(format!(
-            "process {pid}: {what} may not be read: {error}; run this as root, or as its user{remedy}"
+            "process {pid}: {what} may not be read: {error}; {}",
+            privilege(Creds::current().uid == 0, remedy)
         )),
+    }
+}
+
+/// Which privilege is missing.
+fn privilege(is_root: bool, remedy: &str) -> String {
+    match is_root {
+        true => "root needs the capability CAP_SYS_PTRACE for that, which containers often lack (--cap-add SYS_PTRACE)".into(),
+        false => format!("run this as root, or as its user{remedy}"),
     }
 }
 
@@ -129,6 +139,13 @@ fn mapped_library(line: &[u8]) -> Option<Mapped> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        let as_root = privilege(true, " with kernel.yama.ptrace_scope 0");
+        assert!(as_root.contains("CAP_SYS_PTRACE") && !as_root.contains("run this as root"), "{as_root}");
+        assert_eq!(privilege(false, ""), "run this as root, or as its user");
+    }
 
     #[test]
     fn mapped_library_is_found() {

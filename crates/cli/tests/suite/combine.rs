@@ -93,7 +93,7 @@ fn hosts_that_agree_are_one_verdict_in_text_json_and_markdown() {
         "./herd Compared: adaptive, fair and mcs with system, by wall time, lower is better: 5 hosts with 70 rounds; each host is \
          compared with itself only.",
         "Proven: adaptive is faster in the fleet: on the average host 1.20 times as fast as system.",
-        "Proven: fair is slower in the fleet: on the average host 2.00 times as long as system.",
+        "Proven: fair is slower in the fleet: on the average host 2.00 times as long as system, with 11.8 times the CPU time.",
         "Proven: nothing about mcs. mcs is not recommended: it is not ranked on 5 hosts (n1: ",
         "What to do Use adaptive on this fleet.",
         "The plans that 5 hosts proved are the same (below): `unspin run --use-plan FILE -- ./herd`.",
@@ -136,6 +136,8 @@ fn result_on_standard_output_is_alone_there() {
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["schema"], "unspin.combine/1");
     assert!(err.contains("Proven: adaptive is faster in the fleet"), "{err}");
+    let quiet = combine(&["--quiet"], &files);
+    assert_eq!(quiet, (String::new(), String::new(), Some(0)));
 }
 
 #[test]

@@ -147,6 +147,14 @@ fn what_is_no_result_of_prove_is_refused_in_one_line() {
             file("plan.toml", b"[[mutex]]\nlock = \"*\"\nkind = \"adaptive\"\n"),
             "is a plan, which `unspin plan show ",
         ),
+        (
+            file("rec.lock", b"UNSPINLK\0\0"),
+            "is a recording, and no result; name a file that `unspin prove` (--json, --html) has written",
+        ),
+        (
+            file("plan", b"unspin plan 2\nwaits\tpoll\n"),
+            "is a compiled plan, and no result; name a file that",
+        ),
     ];
     for (file, why) in cases {
         let (out, err, code) = compare(&[], &[&file, &missing]);

@@ -54,8 +54,8 @@ fn percentile_of_wrk_is_judged_and_its_requests_are_stated() {
     let (out, err, code) = prove("p99", &wrk(TWICE), &["--json", json.to_str().unwrap()]);
     assert_eq!((err.as_str(), code), ("", Some(0)), "{out}");
     let text = flat(&out);
-    assert!(text.contains("by p99, lower is better: 7 rounds of 4 candidates"), "{out}");
-    assert!(text.contains("Proven: rcu is better, 2.00 times as good as kernel by p99."), "{out}");
+    assert!(text.contains("by p99, lower is better: 7 rounds of 4 configurations"), "{out}");
+    assert!(text.contains("Proven: rcu is better, 2.00 times as good as kernel by p99"), "{out}");
     assert!(text.contains("p99 of each run rests on 812,000 to 905,000 requests (wrk)."), "{out}");
     assert!(out.contains("mean ± sd [ms]") && !out.contains("chance decides"), "{out}");
     let result = read_json(&json);

@@ -35,13 +35,31 @@ fn faster_candidate_is_proven_faster() {
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     let text = flat(&out);
     assert!(text.contains("Compared: global and rcu with kernel (the kernel's own System V IPC), by tps, higher is better: 8 rounds "), "{out}");
-    let proven = "Proven: rcu is better, its tps is 2.00 times kernel's; nothing about global. How sure: with 95 % \
-                  confidence rcu's factor is 1.99 to 2.02, p 0.016, 8 rounds; ";
-    assert!(text.contains(proven), "{out}");
+    let proven = [
+        "Proven: rcu is better, its tps is 2.00 times kernel's",
+        "; nothing about global. How sure: with 95 % confidence rcu's factor is 1.99 to 2.02, p 0.016, 8 rounds; ",
+    ];
+    assert!(proven.iter().all(|part| text.contains(part)), "{out}");
     let order = ["\nCompared: ", "\nProven: ", "\nHow sure: ", " mean ± sd", "\nVerdict\n", "\nThe locks, "];
     let places: Vec<usize> = order.iter().map(|part| out.find(part).expect(part)).collect();
     assert!(places.is_sorted(), "{out}");
     assert!(!out.contains("Noise floor: ") && !out.contains("Where the "), "{out}");
+}
+
+/// The candidate computes, and the control does not: the first line says what the gain costs.
+#[test]
+fn verdict_states_the_price() {
+    let of_rcu = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo cost: 100";
+    let script = format!("{CALL}; case $UNSPIN_SYSV in rcu) {of_rcu};; *) echo cost: 200;; esac");
+    let metric = ["prove", "--sysv", "rcu", "--runs", "6", "--metric", "cost", "--lower-is-better"];
+    let options = [&metric[..], &["--", "sh", "-c", &script]].concat();
+    let (out, _, code) = finish(&mut unspin(&options));
+    assert_eq!(code, Some(0), "{out}");
+    let text = flat(&out);
+    let (_, price) =
+        text.split_once("Proven: rcu is better, 2.00 times as good as kernel by cost, with ").expect(&out);
+    let (times, _) = price.split_once(" times the CPU time. ").expect(&out);
+    assert!(times.parse::<f64>().unwrap() > 1.0, "{out}");
 }
 
 #[test]
@@ -115,6 +133,9 @@ fn failing_control_ends_the_session() {
     assert!(flat(&out).contains("First failure of kernel: it ended with exit code 7."), "{out}");
     assert!(out.contains("  | no luck today\n"), "{out}");
     assert!(flat(&out).contains("kernel failed in 1 of 1 runs. Nothing can be compared with it"), "{out}");
+    let advice =
+        "No run succeeded (it ended with exit code 7): make the program run by itself first, without unspin.";
+    assert!(flat(&out).contains(advice), "{out}");
 }
 
 /// A figure that no ratio can be formed with is a failure like any other: the report says why.

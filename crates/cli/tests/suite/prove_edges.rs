@@ -124,7 +124,7 @@ fn runs_that_were_complete_are_shown_after_an_interrupt() {
     assert_eq!(run.wait().code(), Some(130), "{}", run.rest());
     let out = fs::read_to_string(out).unwrap();
     let text = flat(&out);
-    assert!(text.contains("no complete round of 4 candidates"), "{out}");
+    assert!(text.contains("no complete round of 4 configurations"), "{out}");
     assert!(text.contains("Proven: nothing, because no round was complete."), "{out}");
     assert!(out.contains("The 5 runs that ended, the warm-up first\n"), "{out}");
     assert!(text.contains("kernel 125.0 ") && text.contains("rcu 125.0"), "{out}");

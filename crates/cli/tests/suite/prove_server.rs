@@ -74,7 +74,7 @@ fn server_is_judged_by_its_load() {
     let (out, err, code) = finish(&mut server.prove("serve", &options));
     // The load always makes as many requests, so there is no difference to prove.
     assert_eq!((err.as_str(), code), ("", Some(3)), "{out}");
-    assert!(flat(&out).contains("by requests, higher is better: 6 rounds of 4 candidates"), "{out}");
+    assert!(flat(&out).contains("by requests, higher is better: 6 rounds of 4 configurations"), "{out}");
     assert!(out.contains("requests_lock"), "the mutex of the server is metered: {out}");
     assert!(flat(&out).contains(&format!("Loaded by: {}", server.line("load 500"))), "{out}");
     let result: Value = schema::read("prove", &json);
@@ -96,7 +96,7 @@ fn percentile_of_the_load_needs_no_direction() {
     let options = ["--runs", "6", "--mutex", "fair", "--metric", "p99", "--load", &load];
     let (out, err, code) = finish(&mut server.prove("serve", &options));
     assert_eq!((err.as_str(), code), ("", Some(3)), "{out}");
-    assert!(flat(&out).contains("by p99, lower is better: 6 rounds of 4 candidates"), "{out}");
+    assert!(flat(&out).contains("by p99, lower is better: 6 rounds of 4 configurations"), "{out}");
     assert!(flat(&out).contains("p99 of each run rests on 5,000 requests (hey)."), "{out}");
     let missing = ["--runs", "6", "--mutex", "fair", "--metric", "p99.9", "--load", &load];
     let (out, err, code) = finish(&mut server.prove("serve", &missing));
@@ -432,6 +432,6 @@ fn pgbench_loads_postgres() {
     }
     let (out, err, code) = finish(&mut command);
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {out}{err}");
-    assert!(flat(&out).contains("by tps, higher is better: 6 rounds of 4 candidates"), "{out}");
+    assert!(flat(&out).contains("by tps, higher is better: 6 rounds of 4 configurations"), "{out}");
     assert!(!flat(&out).contains("failed in"), "{out}");
 }

@@ -22,7 +22,7 @@ pub fn frame(results: &CombinedResults) -> Frame {
         Some(hosts::measured(results)),
     ];
     Frame {
-        title: format!("unspin combine: {}", results.command.join(" ")),
+        title: format!("unspin combine: {}", unspin_report::shell_line(&results.command)),
         header: header::render(results),
         sections: sections.into_iter().flatten().collect(),
         footer: html! {},

@@ -3,6 +3,7 @@
 //! [`header`] has the verdict and the gate. Then follow the ratios of the later side to the earlier one ([`ratios`]), [`runs`], and
 //! at last what limits the comparison, and [`place`].
 
+mod configuration;
 mod header;
 mod place;
 mod ratios;
@@ -23,7 +24,7 @@ pub fn frame(comparison: &ResultComparison) -> Frame {
         Some(place::section(comparison)),
     ];
     Frame {
-        title: format!("unspin compare: {}", comparison.command.join(" ")),
+        title: format!("unspin compare: {}", unspin_report::shell_line(&comparison.command)),
         header: header::render(comparison),
         sections: sections.into_iter().flatten().collect(),
         footer: html! {},

@@ -1,10 +1,10 @@
 //! How many times as good as before each configuration is, and each gain: forest plots.
 
+use super::configuration::Configuration;
 use crate::forest::{Drawn, Forest, ForestRow, ROWS_MAX, WIDTH, noted};
 use crate::frame::Section;
 use crate::name::{name, visible};
 use crate::number::{of_metric, p_value};
-use crate::palette::Series;
 use crate::phone::with_phone;
 use crate::picture::{NumbersShown, Picture};
 use crate::prose::prose;
@@ -137,7 +137,7 @@ fn section(
         width: WIDTH,
         height: forest.height(),
         drawing: forest.draw(),
-        numbers: table(rows, basis, &words),
+        numbers: table(comparison, rows, basis, &words),
         numbers_shown: NumbersShown::AtOnce,
     };
     let contents = html! {
@@ -153,14 +153,8 @@ fn forest_row(comparison: &ResultComparison, row: &Row<'_>, basis: Basis) -> For
         Some(test) => (Drawn::interval(test.ratio), noted(test.ratio)),
         None => (Drawn::Nothing, row.judged.word(basis).to_owned()),
     };
-    ForestRow { name: row.name.to_owned(), class: "", series: series(comparison, row.name), drawn, note }
-}
-
-/// A configuration has one mark in all pictures.
-fn series(comparison: &ResultComparison, name: &str) -> Series {
-    let figures = comparison.figures.iter().map(|compared| &compared.name);
-    let names = figures.chain(comparison.gains.iter().map(|compared| &compared.name));
-    Series(names.into_iter().position(|known| known == name).unwrap_or(0))
+    let Configuration { part, series } = Configuration::of(comparison, row.name);
+    ForestRow { name: row.name.to_owned(), class: part.class(), series, drawn, note }
 }
 
 fn describe(rows: &[Row<'_>]) -> String {
@@ -179,19 +173,20 @@ fn how_to_read(comparison: &ResultComparison, floor: Option<f64>) -> Markup {
     let confidence = 100.0 * comparison.settings.confidence;
     html! {
         "How to read it: the mark is the ratio of after to before, the line its interval of " (format!("{confidence:.0}"))
-        " % confidence. A difference is real if the whole line lies on one side of the dashed line, 1 (as before)"
+        " % confidence. A difference can be proven only if the whole line lies on one side of the dashed line, 1 (as before)"
         @if floor.is_some() { ", and the mark outside the grey band: what noise, drift or disturbance of the sessions may cause" }
-        ". Right is better than before; distances are factors."
+        "; the column verdict says which differences are. Right is better than before; distances are factors."
     }
 }
 
-fn table(rows: &[Row<'_>], basis: Basis, words: &Words<'_>) -> Table {
+fn table(comparison: &ResultComparison, rows: &[Row<'_>], basis: Basis, words: &Words<'_>) -> Table {
     // A narrow screen shows the first columns: what is proven comes before the figures on which that rests.
     let head = ["configuration", "verdict", "ratio", "from", "to", "p"].into_iter();
     let head = head.chain(words.columns.iter().copied());
     let row = |row: &Row<'_>| {
         let test = row.judged.test;
         let shown = test.map(|test| test.ratio.shown());
+        let explanation = Configuration::of(comparison, row.name).explanation();
         let end = |index: usize| shown.clone().map_or(String::new(), |(_, ends)| ends[index].clone());
         let judged = [
             Cell::text(row.judged.word(basis)),
@@ -201,7 +196,7 @@ fn table(rows: &[Row<'_>], basis: Basis, words: &Words<'_>) -> Table {
             Cell::number(row.judged.p_corrected, p_value),
         ];
         TableRow {
-            head: name(row.name),
+            head: html! { (name(row.name)) @if !explanation.is_empty() { div.explained { (explanation) } } },
             cells: judged.into_iter().chain(row.sides.iter().cloned()).collect(),
         }
     };

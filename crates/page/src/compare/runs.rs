@@ -1,5 +1,6 @@
 //! Every run of all sessions as a dot, the earlier sessions at the left.
 
+use super::configuration::Configuration;
 use crate::frame::Section;
 use crate::name::{name, short, visible};
 use crate::number::of_metric;
@@ -40,9 +41,9 @@ pub fn section(comparison: &ResultComparison) -> Option<Section> {
     }
     let contents = html! {
         ul.legend aria-label="Marks" {
-            @for (place, compared) in comparison.figures.iter().enumerate() {
+            @for compared in &comparison.figures {
                 li {
-                    svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" { (mark(Series(place), "", (8.0, 8.0), 5.0)) }
+                    svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" { (mark(series(comparison, compared), "", (8.0, 8.0), 5.0)) }
                     (name(&compared.name))
                 }
             }
@@ -50,6 +51,10 @@ pub fn section(comparison: &ResultComparison) -> Option<Section> {
         (picture(comparison, &places).render())
     };
     Some(Section { id: "runs", title: "Every run, before and after".into(), contents })
+}
+
+fn series(comparison: &ResultComparison, compared: &ComparedFigures) -> Series {
+    Configuration::of(comparison, &compared.name).series
 }
 
 /// The sessions from the left to the right.
@@ -129,20 +134,19 @@ fn picture(comparison: &ResultComparison, places: &[Place<'_>]) -> Picture {
 /// The dots of a session, with the mean of each configuration.
 fn session(comparison: &ResultComparison, place: &Place<'_>, x: &Axis, y: &Axis) -> Markup {
     let [from, to] = [-0.4, place.rounds as f64 - 0.6].map(|at| x.at(place.first + at));
-    let found = comparison.figures.iter().enumerate();
-    let found = found.filter_map(|(index, compared)| {
+    let found = comparison.figures.iter().filter_map(|compared| {
         values(compared, place.is_later, place.number)
             .filter(|values| !values.is_empty())
-            .map(|values| (index, values))
+            .map(|values| (series(comparison, compared), values))
     });
     // A name as long as its session is wide; some 6 pixels a letter.
     let letters = ((to - from) / 6.0) as usize;
     html! {
-        @for (index, values) in found {
+        @for (series, values) in found {
             @let mean = y.at(values.iter().sum::<f64>() / values.len() as f64);
-            (line(&format!("stroke {}", Series(index).class()), (from, mean), (to, mean)))
+            (line(&format!("stroke {}", series.class()), (from, mean), (to, mean)))
             @for (round, value) in values.iter().enumerate() {
-                (mark(Series(index), "", (x.at(place.first + round as f64), y.at(*value)), 4.0))
+                (mark(series, "", (x.at(place.first + round as f64), y.at(*value)), 4.0))
             }
         }
         @if letters >= 8 { (text_around("small", ((from + to) / 2.0, PLOT_Y.0 + 16.0), &short(place.file, letters))) }

@@ -2,6 +2,7 @@
 
 use crate::name::{name, short, visible};
 use crate::number::time;
+use crate::phone::{PHONE_WIDTH, PhoneDrawing, with_phone};
 use crate::picture::{NumbersShown, Picture};
 use crate::svg::{px, rectangle, text};
 use crate::table::{Cell, Table, TableRow};
@@ -103,10 +104,7 @@ impl Node {
 impl Icicle<'_> {
     /// The picture, with its table.
     pub fn render(&self) -> Markup {
-        let longest = if self.longest > 0.0 { self.longest } else { self.root.seconds };
-        let scale = WIDTH / longest.max(f64::MIN_POSITIVE);
-        let mut drawn = Drawn::default();
-        drawn.draw(self.root, 0.0, 0, scale, 0);
+        let (drawn, phone) = (self.draw(WIDTH), self.draw(PHONE_WIDTH));
         let depth = self.root.depth().min(LEVELS);
         let picture = Picture {
             id: self.id.clone(),
@@ -121,11 +119,20 @@ impl Icicle<'_> {
             },
             width: WIDTH,
             height: depth as f64 * LEVEL + 2.0,
-            drawing: html! { g.icicle { @for one in &drawn.rectangles { (one) } } },
+            drawing: drawn.markup(),
             numbers: self.table(),
             numbers_shown: NumbersShown::OnRequest,
         };
-        picture.render()
+        // On one scale as on wide screens: of a picture that scrolls the largest part could be out of sight.
+        with_phone(&picture, &PhoneDrawing { height: picture.height, drawing: phone.markup() })
+    }
+
+    /// The rectangles of a drawing of this width.
+    fn draw(&self, width: f64) -> Drawn {
+        let longest = if self.longest > 0.0 { self.longest } else { self.root.seconds };
+        let mut drawn = Drawn::default();
+        drawn.draw(self.root, 0.0, 0, width / longest.max(f64::MIN_POSITIVE), 0);
+        drawn
     }
 
     fn description(&self) -> String {
@@ -192,6 +199,10 @@ struct Drawn {
 }
 
 impl Drawn {
+    fn markup(&self) -> Markup {
+        html! { g.icicle { @for one in &self.rectangles { (one) } } }
+    }
+
     fn draw(&mut self, node: &Node, left: f64, level: usize, scale: f64, place: usize) {
         let width = node.seconds * scale;
         if level >= LEVELS || width < NARROW {

@@ -1,9 +1,10 @@
 //! Locks by time lost.
 
+use super::focus::Focus;
 use super::grid::{ColumnHead, Grid, GridCell, GridRow};
 use super::sides::{Run, Same, Sides, any, most};
 use crate::name::{name, visible};
-use crate::number::time;
+use crate::number::{data, time};
 use maud::{Markup, html};
 use unspin_figures::{Percent, number};
 use unspin_report::{Lock, Row};
@@ -14,7 +15,7 @@ const COLUMNS: [ColumnHead; 10] = [
         title: "Lost",
         meaning: "time that threads waited for the lock, summed over all threads: two threads that wait for one second lose two",
     },
-    ColumnHead { title: "Waits", meaning: "attempts that did not get the lock at once" },
+    ColumnHead { title: "Waits", meaning: "attempts that did not get the lock at once, and refused ones" },
     ColumnHead { title: "Contended", meaning: "these attempts as a share of all" },
     ColumnHead { title: "Wait, mean", meaning: "mean length of a wait" },
     ColumnHead { title: "Longest wait", meaning: "" },
@@ -30,18 +31,55 @@ const COLUMNS: [ColumnHead; 10] = [
     },
 ];
 
+/// Threads that lose a smaller share of the run for locks lose next to nothing.
+const NEGLIGIBLE: f64 = 0.001;
+/// Nor does it matter if a smaller share of the attempts did not get the lock at once.
+const REFUSED: f64 = 0.01;
+
+/// Whether the locks are one sentence: together they cost next to nothing in any run, and no finding names one.
+pub fn is_brief(sides: &Sides<'_>, focus: &Focus<'_>) -> bool {
+    let has_locks = sides.runs().iter().any(|run| !run.report.locks.is_empty());
+    let is_negligible = |run: &Run<'_>| {
+        let (total, report) = (&run.report.total, run.report);
+        let found = named_by_findings(run);
+        report.has_times()
+            && total.lost < NEGLIGIBLE * report.seconds
+            && waits(total) as f64 <= REFUSED * total.attempts as f64
+            && !report.locks.iter().any(|lock| found.contains(&lock.row.name))
+    };
+    focus.is_brief && has_locks && sides.runs().iter().all(is_negligible)
+}
+
+/// Attempts that did not get the lock at once.
+fn waits(row: &Row) -> u64 {
+    row.attempts - row.nowait.min(row.attempts)
+}
+
+/// The names of the locks and conditions that the findings of a run are about.
+fn named_by_findings(run: &Run<'_>) -> Vec<String> {
+    run.report.findings().into_iter().map(|finding| finding.name).collect()
+}
+
 /// The table.
-pub fn render(sides: &Sides<'_>) -> Markup {
+pub fn render(sides: &Sides<'_>, focus: &Focus<'_>) -> Markup {
     let locks = sides.locks();
     if locks.is_empty() {
         let left_out = sides.runs().iter().any(|run| run.report.left_out.locks > 0);
         return html! { p { @if left_out { "No lock is left by the filters." } @else { "No lock was recorded." } } };
     }
-    let has_cost = |same: &Same<'_, Lock>| most(same, |lock| lock.row.lost) > 0.0;
-    // If no lock has cost anything, or the times are unknown, all are shown.
-    let is_known = locks.iter().any(|(_, same)| has_cost(same));
+    if is_brief(sides, focus) {
+        return brief(sides, count(&locks));
+    }
+    let found: Vec<String> = sides.runs().iter().flat_map(named_by_findings).collect();
+    let has_waits = |same: &Same<'_, Lock>| {
+        let row =
+            |lock: &&Lock| waits(&lock.row) > 0 || lock.row.lost > 0.0 || found.contains(&lock.row.name);
+        same.iter().flatten().any(row)
+    };
+    // If no thread has waited for any, all are shown.
+    let is_known = locks.iter().any(|(_, same)| has_waits(same));
     let (locks, idle): (Vec<_>, Vec<_>) =
-        locks.into_iter().partition(|(_, same)| !is_known || has_cost(same));
+        locks.into_iter().partition(|(_, same)| !is_known || has_waits(same));
     let longest = locks.iter().map(|(_, same)| most(same, |lock| lock.row.lost)).fold(0.0, f64::max);
     let line = |run: &Run<'_>, lock: Option<&Lock>| lock.map(|lock| cells(run, &lock.row, longest));
     let rows = locks.iter().map(|(label, same)| GridRow {
@@ -58,11 +96,35 @@ pub fn render(sides: &Sides<'_>) -> Markup {
         columns: COLUMNS.into(),
         rows: [total].into_iter().chain(rows).collect(),
     };
-    html! { h3 { "Locks" } (grid.render(sides.runs())) (idle_locks(idle.len())) (more_lost(sides)) }
+    html! { h3 { "Locks" } (grid.render(sides.runs())) (idle_locks(count(&idle))) (more_lost(sides, focus)) }
+}
+
+/// The number of locks, of which a row may have several.
+fn count(rows: &[(String, Same<'_, Lock>)]) -> u64 {
+    let locks = |same: &Same<'_, Lock>| same.iter().flatten().map(|lock| lock.locks).max().unwrap_or(0);
+    rows.iter().map(|(_, same)| locks(same)).sum()
+}
+
+/// The sentence about locks that cost next to nothing.
+fn brief(sides: &Sides<'_>, count: u64) -> Markup {
+    let lost = |run: &Run<'_>| data(run.report.total.lost, time(run.report.total.lost));
+    html! {
+        h3 { "Locks" }
+        p {
+            "Locks cost next to nothing: threads waited "
+            @for (place, run) in sides.runs().iter().enumerate() {
+                @if place > 0 { " and " }
+                (lost(run)) @if !run.label.is_empty() { " " (run.label) }
+            }
+            " for "
+            @if count == 1 { "the only lock" } @else { "all " (count) " locks together" }
+            ", less than 0.1 % of the run. The JSON in this page has all."
+        }
+    }
 }
 
 /// The locks that cost nothing, which have no row.
-fn idle_locks(count: usize) -> Markup {
+fn idle_locks(count: u64) -> Markup {
     html! {
         @if count > 0 {
             p.soft {
@@ -74,8 +136,9 @@ fn idle_locks(count: usize) -> Markup {
     }
 }
 
-/// That threads lost more time for locks in the second run, and why that need not make the program slower; nothing if they did not.
-fn more_lost(sides: &Sides<'_>) -> Markup {
+/// That threads lost more time for locks in the second run, and why that need not make the program slower, unless it is slower;
+/// nothing if they did not.
+fn more_lost(sides: &Sides<'_>, focus: &Focus<'_>) -> Markup {
     /// A difference below this factor is not worth a word.
     const MORE: f64 = 1.2;
     /// Nor is one below this share of the run.
@@ -96,7 +159,9 @@ fn more_lost(sides: &Sides<'_>) -> Markup {
         p.note {
             "Threads lost more time for locks after (" (time(lost(after))) ") than before (" (time(lost(before))) "). That is a sum over all "
             "threads, and not time of the program. "
-            @if waited(after) < waited(before) {
+            @if focus.is_worse {
+                "This candidate is proven worse, and these waits may be why. "
+            } @else if waited(after) < waited(before) {
                 "All their sleep in waits together, those for work and for answers included, fell from " (time(waited(before))) " to "
                 (time(waited(after))) ": threads that wait less elsewhere meet at the locks more often. "
             } @else {
@@ -120,7 +185,7 @@ fn head(label: &str, lock: &Lock) -> Markup {
 fn cells(run: &Run<'_>, row: &Row, longest: f64) -> Vec<GridCell> {
     let timed = run.report.has_times();
     let held = timed && row.has_known_holds();
-    let waits = row.attempts - row.nowait.min(row.attempts);
+    let waits = waits(row);
     vec![
         GridCell::Bar(row.lost, time(row.lost), ratio(row.lost, longest)).if_known(timed),
         GridCell::Number(waits as f64, waits.to_string()),

@@ -2,6 +2,7 @@
 
 use super::sides::{Run, Sides};
 use crate::number::time;
+use crate::phone::{PHONE_WIDTH, PhoneDrawing, with_phone};
 use crate::picture::{NumbersShown, Picture};
 use crate::prose::prose;
 use crate::svg::{px, text, text_before};
@@ -42,13 +43,8 @@ pub fn render(sides: &Sides<'_>) -> Markup {
             "CPU at its end is part of it."
         },
         width: WIDTH,
-        height: runs.len() as f64 * (BAR + GAP) + keys(&runs).div_ceil(2) as f64 * KEY + 4.0,
-        drawing: html! {
-            @for (place, (run, parts)) in runs.iter().enumerate() {
-                (bar(run.label, parts, place as f64 * (BAR + GAP), longest))
-            }
-            (key(&runs, runs.len() as f64 * (BAR + GAP) + 4.0))
-        },
+        height: height(&runs, 2),
+        drawing: draw(&runs, longest, WIDTH, 2),
         numbers: table(&runs),
         numbers_shown: NumbersShown::OnRequest,
     };
@@ -59,7 +55,21 @@ pub fn render(sides: &Sides<'_>) -> Markup {
                 p { @if !run.label.is_empty() { b { (run.label) ": " } } (prose(&sentence)) }
             }
         }
-        (picture.render())
+        (with_phone(&picture, &PhoneDrawing { height: height(&runs, 1), drawing: draw(&runs, longest, PHONE_WIDTH, 1) }))
+    }
+}
+
+/// The height of a drawing whose key has so many columns.
+fn height(runs: &[(&Run<'_>, Vec<Part>)], columns: usize) -> f64 {
+    runs.len() as f64 * (BAR + GAP) + keys(runs).div_ceil(columns) as f64 * KEY + 4.0
+}
+
+fn draw(runs: &[(&Run<'_>, Vec<Part>)], longest: f64, width: f64, columns: usize) -> Markup {
+    html! {
+        @for (place, (run, parts)) in runs.iter().enumerate() {
+            (bar(run.label, parts, place as f64 * (BAR + GAP), longest, width))
+        }
+        (key(runs, runs.len() as f64 * (BAR + GAP) + 4.0, columns))
     }
 }
 
@@ -83,9 +93,9 @@ fn sum(parts: &[Part]) -> f64 {
     parts.iter().map(|part| part.seconds).sum()
 }
 
-fn bar(label: &str, parts: &[Part], top: f64, longest: f64) -> Markup {
+fn bar(label: &str, parts: &[Part], top: f64, longest: f64, width: f64) -> Markup {
     let left = if label.is_empty() { 0.0 } else { LEFT };
-    let scale = (WIDTH - left) / longest;
+    let scale = (width - left) / longest;
     let mut at = left;
     let mut drawn = Vec::new();
     for part in parts.iter().filter(|part| part.seconds > 0.0) {
@@ -118,10 +128,10 @@ fn names(runs: &[(&Run<'_>, Vec<Part>)]) -> Vec<(&'static str, &'static str)> {
     names
 }
 
-fn key(runs: &[(&Run<'_>, Vec<Part>)], top: f64) -> Markup {
+fn key(runs: &[(&Run<'_>, Vec<Part>)], top: f64, columns: usize) -> Markup {
     html! {
         @for (place, (name, class)) in names(runs).into_iter().enumerate() {
-            @let (x, y) = ((place % 2) as f64 * 340.0, top + (place / 2) as f64 * KEY);
+            @let (x, y) = ((place % columns) as f64 * 340.0, top + (place / columns) as f64 * KEY);
             rect class=(class) x=(px(x)) y=(px(y)) width="12" height="12" {}
             (text("", (x + 18.0, y + 11.0), name))
         }

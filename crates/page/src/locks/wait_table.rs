@@ -1,5 +1,6 @@
 //! Waits for objects other than locks.
 
+use super::focus::Focus;
 use super::grid::{ColumnHead, Grid, GridCell, GridRow};
 use super::lock_table::ratio;
 use super::sides::{Run, Sides, any, most};
@@ -34,14 +35,15 @@ const COLUMNS: [ColumnHead; 9] = [
 ];
 
 /// The table; nothing without waits.
-pub fn render(sides: &Sides<'_>) -> Markup {
-    let waits = sides.waits();
+pub fn render(sides: &Sides<'_>, focus: &Focus<'_>) -> Markup {
+    let mut waits = sides.waits();
+    waits.sort_by_key(|same| !focus.is_judged(any(same)));
     if waits.is_empty() {
         return html! {};
     }
     let longest = waits.iter().map(|same| most(same, |wait| wait.row.waited)).fold(0.0, f64::max);
     let rows = waits.iter().map(|same| GridRow {
-        head: head(any(same)),
+        head: head(any(same), focus),
         lines: sides
             .runs()
             .iter()
@@ -50,7 +52,10 @@ pub fn render(sides: &Sides<'_>) -> Markup {
             .collect(),
     });
     let grid = Grid {
-        caption: "Waits for anything but locks, most time first".into(),
+        caption: match focus.waits.is_empty() {
+            true => "Waits for anything but locks, most time first".into(),
+            false => "Waits for anything but locks, the judged ones first, then most time".into(),
+        },
         rows_are: "waits",
         columns: COLUMNS.into(),
         rows: rows.collect(),
@@ -65,10 +70,11 @@ pub fn render(sides: &Sides<'_>) -> Markup {
     }
 }
 
-fn head(wait: &Wait) -> Markup {
+fn head(wait: &Wait, focus: &Focus<'_>) -> Markup {
     html! {
         (name(&wait.label()))
         @if let Some(origin) = &wait.origin { br; span.soft.origin { bdi { (visible(origin)) } } }
+        @if focus.is_judged(wait) { br; span.soft { "judged" } }
         @if wait.used_as_lock { br; span.soft { "used as a lock, and among the locks too" } }
     }
 }

@@ -5,20 +5,20 @@ use super::sides::{Run, Sides};
 use maud::{Markup, html};
 use unspin_report::{Lock, MeterReport, Wait};
 
-/// The pictures; nothing where no thread waited.
-pub fn render(sides: &Sides<'_>) -> Markup {
-    let locks = of_runs(sides, "locks", for_locks, "lock, kind of use, call site");
-    let waits = of_runs(sides, "waits", for_others, "kind of wait, object, call site");
-    html! {
-        @if let Some(locks) = locks {
-            h3 { "Flame graph of waiting for locks" }
-            (locks)
-        }
-        @if let Some(waits) = waits {
-            h3 { "Flame graph of other waits" }
-            (waits)
-        }
-    }
+/// The pictures of waits for locks; nothing if no thread waited for one.
+pub fn for_locks(sides: &Sides<'_>) -> Markup {
+    let pictures = of_runs(sides, "locks", tree_of_locks, "lock, kind of use, call site");
+    titled("Flame graph of waiting for locks", pictures)
+}
+
+/// The pictures of other waits; nothing if there were none.
+pub fn for_others(sides: &Sides<'_>) -> Markup {
+    let pictures = of_runs(sides, "waits", tree_of_others, "kind of wait, object, call site");
+    titled("Flame graph of other waits", pictures)
+}
+
+fn titled(title: &str, pictures: Option<Markup>) -> Markup {
+    html! { @if let Some(pictures) = pictures { h3 { (title) } (pictures) } }
 }
 
 /// A picture for each run with time, all on one scale; none if no run has time.
@@ -49,7 +49,7 @@ fn of_runs(
     })
 }
 
-fn for_locks(report: &MeterReport) -> Node {
+fn tree_of_locks(report: &MeterReport) -> Node {
     Node::of("all waits for locks", report.locks.iter().map(lock))
 }
 
@@ -70,7 +70,7 @@ fn lock(lock: &Lock) -> Node {
     all
 }
 
-fn for_others(report: &MeterReport) -> Node {
+fn tree_of_others(report: &MeterReport) -> Node {
     let mut kinds: Vec<(&str, Vec<Node>)> = Vec::new();
     for wait in report.waits.iter().filter(|wait| !wait.used_as_lock) {
         let kind = wait.kind.noun();

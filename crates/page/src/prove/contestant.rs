@@ -1,21 +1,9 @@
 //! What is compared, in the order in which all parts of the page show it.
 
 use crate::palette::Series;
+use crate::part::Part;
 use unspin_results::{StoredConfiguration, StoredProof};
 use unspin_stats::{Comparison, Ratio, Role, Summary, Verdict};
-
-/// What a configuration is compared for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All others are compared with it.
-    Control,
-    /// May be better.
-    Candidate,
-    /// The control once more.
-    Again,
-    /// The program without the preload library.
-    NoPreload,
-}
 
 /// A configuration.
 #[derive(Clone, Copy)]
@@ -86,12 +74,8 @@ impl Contestant<'_> {
     /// What it is, for readers who do not know unspin; empty if the document does not say it.
     pub fn explanation(&self) -> &str {
         match self.part {
-            Part::Control => "the program as it is: all others are compared with it",
             Part::Candidate => self.configuration.summary.as_deref().unwrap_or_default(),
-            Part::Again => "the program as it is, once more: what it seems to differ by is noise",
-            Part::NoPreload => {
-                "the program without unspin's library: what the replacement of locks costs by itself"
-            }
+            other => other.explanation(),
         }
     }
 

@@ -137,6 +137,10 @@ fn table(proof: &StoredProof, measured: &[&Contestant<'_>]) -> Table {
         "from",
         "to",
     ];
+    // Those of a server are not counted: the document has 0.
+    let switches = |number: f64| {
+        Cell::number(Some(number).filter(|_| proof.service.is_none()), |number| format!("{number:.0}"))
+    };
     let rows = measured.iter().map(|contestant| {
         let cpu = contestant.configuration.cpu;
         let comparison = contestant.comparison;
@@ -156,8 +160,8 @@ fn table(proof: &StoredProof, measured: &[&Contestant<'_>]) -> Table {
                 Cell::Number(cpu.user_percent, percent(cpu.user_percent)),
                 Cell::Number(cpu.system_percent, percent(cpu.system_percent)),
                 Cell::Number(cpu.idle_percent, percent(cpu.idle_percent)),
-                Cell::Number(cpu.voluntary_switches, format!("{:.0}", cpu.voluntary_switches)),
-                Cell::Number(cpu.involuntary_switches, format!("{:.0}", cpu.involuntary_switches)),
+                switches(cpu.voluntary_switches),
+                switches(cpu.involuntary_switches),
                 Cell::number(times.map(|times| times.value), |_| part(None)),
                 Cell::number(bounds.map(|times| times.lower), |_| part(Some(0))),
                 Cell::number(bounds.map(|times| times.upper), |_| part(Some(1))),

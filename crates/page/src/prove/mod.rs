@@ -13,6 +13,7 @@ mod runs;
 mod verdict;
 
 use crate::frame::{Frame, Section};
+use crate::locks::Focus;
 use contestant::Contestants;
 use maud::html;
 use unspin_results::StoredProof;
@@ -29,7 +30,7 @@ pub fn frame(proof: &StoredProof) -> Frame {
         Some(place::section(proof)),
     ];
     Frame {
-        title: format!("unspin prove: {}", proof.command.join(" ")),
+        title: format!("unspin prove: {}", unspin_report::shell_line(&proof.command)),
         header: verdict::header(proof, &contestants),
         sections: sections.into_iter().flatten().collect(),
         footer: html! {},
@@ -39,11 +40,18 @@ pub fn frame(proof: &StoredProof) -> Frame {
 /// The locks of the control, and of the best candidate that was metered.
 fn locks(proof: &StoredProof) -> Option<Section> {
     let (before, others) = proof.locks.metered.split_first()?;
+    let comparison =
+        |name: &str| proof.analysis.comparisons.iter().find(|comparison| comparison.name == name);
     let ratio = |name: &str| {
-        let comparison = proof.analysis.comparisons.iter().find(|comparison| comparison.name == name);
-        comparison.and_then(|comparison| comparison.ratio).map_or(0.0, |ratio| ratio.value)
+        comparison(name).and_then(|comparison| comparison.ratio).map_or(0.0, |ratio| ratio.value)
     };
     let after = others.iter().max_by(|a, b| ratio(&a.candidate).total_cmp(&ratio(&b.candidate)));
+    let judged = after.unwrap_or(before);
+    let focus = Focus {
+        waits: proof.judged_waits(&judged.candidate),
+        is_worse: after.and_then(|after| comparison(&after.candidate)).is_some_and(|c| c.verdict.is_slower()),
+        is_brief: true,
+    };
     let contents = html! {
         p {
             @if after.is_some() { "One more run of each, which is not among the runs above, was recorded: before is " }
@@ -53,8 +61,9 @@ fn locks(proof: &StoredProof) -> Option<Section> {
             "."
         }
         @for missing in &proof.locks.missing { p { (crate::name::visible(missing)) } }
-        (crate::locks::section(&before.report, after.map(|table| &table.report)))
+        (crate::locks::section(&before.report, after.map(|table| &table.report), &focus))
     };
-    let title = if after.is_some() { "The locks, before and after" } else { "The locks" };
-    Some(Section { id: "locks", title: title.into(), contents })
+    let shown = if focus.waits.is_empty() { "The locks" } else { "The waits and locks" };
+    let title = if after.is_some() { format!("{shown}, before and after") } else { shown.into() };
+    Some(Section { id: "locks", title, contents })
 }

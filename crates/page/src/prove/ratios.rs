@@ -1,10 +1,11 @@
 //! The ratio of each candidate to the control, with its interval: a forest plot.
 
-use super::contestant::{Contestant, Contestants, Part};
+use super::contestant::{Contestant, Contestants};
 use crate::forest::{Drawn, Forest, ForestRow, ROWS_MAX, WIDTH, noted};
 use crate::frame::Section;
 use crate::name::{PICTURE_MAX, name, short, visible};
 use crate::number::{of_metric, p_value};
+use crate::part::Part;
 use crate::phone::with_phone;
 use crate::picture::{NumbersShown, Picture};
 use crate::prose::prose;
@@ -96,10 +97,7 @@ fn row(proof: &StoredProof, contestant: &Contestant<'_>) -> ForestRow {
         (_, None, Some(ratio)) => (Drawn::Value(ratio.value), format!("{}, too few runs", ratio.shown().0)),
         (_, None, None) => (Drawn::Nothing, short(&contestant.outcome(), PICTURE_MAX)),
     };
-    let class = match contestant.part {
-        Part::Control | Part::Candidate => "",
-        Part::Again | Part::NoPreload => "aside",
-    };
+    let class = contestant.part.class();
     ForestRow { name: contestant.name().to_owned(), class, series: contestant.series, drawn, note }
 }
 

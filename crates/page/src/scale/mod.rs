@@ -33,7 +33,7 @@ pub fn frame(scale: &StoredScale) -> Frame {
         Some(("measured", "How this was measured", measured(scale))),
     ];
     Frame {
-        title: format!("unspin scale: {}", scale.command.join(" ")),
+        title: format!("unspin scale: {}", unspin_report::shell_line(&scale.command)),
         header: header(scale),
         sections: sections
             .into_iter()

@@ -113,7 +113,7 @@ fn title_and_heading_name_the_command() {
     let mut document = lenses();
     document["command"] = json!(["./jobs", "two words"]);
     let page = shown("lens-command", &document);
-    assert_eq!(text(all(&page, "title")[0]), "unspin meter: ./jobs two words");
+    assert_eq!(text(all(&page, "title")[0]), "unspin meter: ./jobs 'two words'");
     assert_eq!(text(all(&page, "h1")[0]), "Locks and waits of ./jobs 'two words'");
     assert!(text(all(&page, "#measured")[0]).contains("./jobs 'two words'"));
 }

@@ -279,3 +279,68 @@ fn phones_have_a_drawing_of_their_width() {
         text(all(&page, "#ratios svg.phone")[0]).contains(&format!("{}  (", cells[1]).replace("  ", " "))
     );
 }
+
+/// The context switches of a server are not counted: the document has 0.
+#[test]
+fn switches_of_a_server_are_unknown() {
+    let mut document = herd();
+    document["service"] = json!({"ready": "true", "load": "true", "stop": null});
+    let page = shown("server", &document);
+    for (head, cells) in crate::cases::rows_of(all(&page, "#cpu table")[0]) {
+        assert_eq!(cells[5..7], [None, None], "{head}");
+    }
+}
+
+#[test]
+fn disturbance_comes_first_if_nothing_is_proven() {
+    let mut document = explained();
+    document["conclusion"] = json!("nothing_proven");
+    document["summary"]["proven"] =
+        json!("nothing. The runs do not tell whether adaptive is better or worse than system.");
+    let page = shown("undecided", &document);
+    let header = text(all(&page, "header")[0]);
+    let order = ["Nothing is proven", "Disturbance:", "How sure:", "What changed"];
+    let places: Vec<usize> =
+        order.iter().map(|part| header.find(part).unwrap_or_else(|| panic!("{part}: {header}"))).collect();
+    assert!(places.is_sorted(), "{places:?} {header}");
+    assert_eq!(header.matches("Disturbance:").count(), 1);
+    assert!(!all(&page, "header h2").into_iter().any(|heading| text(heading) == "Why"));
+}
+
+#[test]
+fn plan_has_a_way_without_unspin_in_front() {
+    let page = shown("herd", &herd());
+    let codes: Vec<String> = all(&page, "header code").into_iter().map(text).collect();
+    assert!(codes.contains(&"unspin plan compile".to_owned()), "{codes:?}");
+}
+
+/// A name of 26 letters and a note of 20 stand on one line of 330 px.
+#[test]
+fn names_and_notes_of_phones_do_not_overlap() {
+    let mut document = herd();
+    rename(&mut document, "adaptive", "MMMMadaptive@cache_lock_of_the_shards");
+    let comparisons = document["analysis"]["comparisons"].as_array_mut().unwrap();
+    for comparison in comparisons {
+        comparison["ratio"] = json!({"value": 1003.2, "lower": 1001.1, "upper": 1005.3});
+    }
+    let page = shown("long-names", &document);
+    let mut lines = std::collections::BTreeMap::<String, Vec<String>>::new();
+    for element in all(&page, "#ratios svg.phone > text") {
+        lines.entry(element.attr("y").unwrap().to_owned()).or_default().push(text(element));
+    }
+    let pairs: Vec<&Vec<String>> =
+        lines.values().filter(|texts| texts.len() == 2 && texts[0].contains('…')).collect();
+    assert!(!pairs.is_empty(), "{lines:?}");
+    for pair in pairs {
+        let letters: usize = pair.iter().map(|text| text.chars().count()).sum();
+        assert!(letters as f64 * 7.6 <= 330.0, "{pair:?}");
+    }
+}
+
+#[test]
+fn title_of_the_window_is_the_command() {
+    let mut document = herd();
+    document["command"] = json!(["./server", "--save", "", "--name", "a b"]);
+    let page = shown("title", &document);
+    assert_eq!(text(all(&page, "title")[0]), "unspin prove: ./server --save '' --name 'a b'");
+}

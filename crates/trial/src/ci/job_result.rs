@@ -39,6 +39,8 @@ pub struct JobResult {
     pub place: String,
     /// The unit of the means; empty without one.
     pub unit: String,
+    /// For what CPU times are compared, at the end of "CPU time".
+    pub cpu_per: &'static str,
     /// The configurations in the order of the table.
     pub rows: Vec<Row>,
     /// The duration in seconds.
@@ -75,6 +77,7 @@ impl JobResult {
             code: report.code(),
             repeat: repeat(report.command_of_unspin.as_deref()),
             unit: scale.unit.clone(),
+            cpu_per: report.cpu_time_per(),
             disturbance: has_runs.then(|| disturbance::sentence(&session.disturbance)),
             ..JobResult::empty()
         };
@@ -142,6 +145,7 @@ impl JobResult {
             disturbance: None,
             place: place(&Machine::this(), &Build::THIS),
             unit: String::new(),
+            cpu_per: "",
             rows: Vec::new(),
             elapsed_s: 0.0,
             code: 0,
@@ -210,6 +214,7 @@ pub mod testing {
             warnings: vec!["Disturbance: much.".into()],
             place: "2 CPUs (x), Linux 6".into(),
             unit: "s".into(),
+            cpu_per: " per request",
             rows: vec![
                 row("system", None, ""),
                 row("steal@a|b", Some(Outcome::Better), "steal is better"),

@@ -17,11 +17,11 @@ pub fn summary(result: &JobResult) -> String {
     }
     if !result.rows.is_empty() {
         paragraphs.push(table(result).to_string().trim_end().to_owned());
-        paragraphs.push(
-            "Ratio: how many times as good as the control; above 1 is better. CPU: how many times the control's CPU time; \
-             above 1 is more. p is corrected for the number of candidates."
-                .into(),
-        );
+        paragraphs.push(format!(
+            "Ratio: how many times as good as the control; above 1 is better. CPU: how many times the control's CPU time{}; above 1 is \
+             more. p is corrected for the number of candidates.",
+            result.cpu_per
+        ));
     }
     paragraphs.extend(result.compared.iter().map(|compared| text(&format!("Compared: {compared}"))));
     paragraphs.extend(result.disturbance.as_deref().map(text));
@@ -103,6 +103,10 @@ How sure: with 95 % confidence &lt;tight&gt;.
         assert!(shown.starts_with(&expected), "{shown}");
         assert!(
             shown.contains("| <code>steal&#64;<!-- -->a&#124;b</code> | proven better | 1 | the control |"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("how many times the control's CPU time per request; above 1 is more."),
             "{shown}"
         );
         assert!(shown.contains("\n\nMachine: 2 CPUs (x), Linux 6\n\n"), "{shown}");

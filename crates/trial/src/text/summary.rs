@@ -105,7 +105,7 @@ fn describe_session(report: &Report) -> String {
         _ => "",
     };
     format!(
-        "{} with {control}{explained}, by {}, {better}: {} of {} candidates in random order, {}",
+        "{} with {control}{explained}, by {}, {better}: {} of {} configurations in random order, {}",
         list(&names, "and"),
         metric.name,
         match session.rounds {
@@ -118,7 +118,7 @@ fn describe_session(report: &Report) -> String {
     )
 }
 
-/// "poll is faster, 3.1 times as fast as system; nothing about adaptive."
+/// "poll is faster, 3.1 times as fast as system, with 1.3 times the CPU time; nothing about adaptive."
 fn proven(report: &Report) -> String {
     let control = &report.session.analysis.control;
     let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ fn proven(report: &Report) -> String {
         let name = &comparison.name;
         match &comparison.verdict {
             Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
-                clauses.push(claim(report, name, *ratio));
+                clauses.push(claim(report, name, *ratio) + &price(report, comparison));
             }
             Verdict::NothingProven { .. } => undecided.push(name.as_str()),
             Verdict::Collapsed(CutOff { limit_s, .. }) => {
@@ -178,6 +178,14 @@ fn claim(report: &Report, name: &str, ratio: Ratio) -> String {
             format!("{name} is {better}, its {} is {times} times {control}'s", metric.name)
         }
     }
+}
+
+/// ", with 1.31 times the CPU time": a reader who stops at the first line knows the price. Empty if the CPU times do not differ, or
+/// if they are the metric.
+fn price(report: &Report, comparison: &Comparison) -> String {
+    let is_metric = report.session.analysis.metric.quantity == Quantity::CpuTime;
+    let price = comparison.cpu.filter(|_| !is_metric).and_then(|cost| cost.price());
+    price.map_or(String::new(), |price| format!(", with {price}"))
 }
 
 /// The ratio and its interval as the sentence needs them: times as fast, times as long, or the quotient of the figures.

@@ -5,8 +5,11 @@ use crate::plan::nearest;
 /// The lists of tables that a plan may have.
 const TABLES: [&str; 4] = ["mutex", "rwlock", "spin", "wait"];
 
-/// The line of the mistake, and what is wrong there. `error` is the parser's.
+/// What the file is instead of a plan; or the line of the mistake, and what is wrong there. `error` is the parser's.
 pub fn explain(text: &str, error: &toml::de::Error) -> String {
+    if let Some(other) = other_kind(text) {
+        return format!("{other}: name a file that `unspin prove --plan` has written");
+    }
     if let Some((line, table)) = single_brackets(text) {
         return format!(
             "line {line}: there is no table `[{table}]` in a plan: write `[[{table}]]`, with two brackets"
@@ -22,6 +25,18 @@ pub fn explain(text: &str, error: &toml::de::Error) -> String {
         None => unknown_key(error.message()),
     };
     format!("line {}: {why}", line + 1)
+}
+
+/// What a text is that has nothing of a plan.
+fn other_kind(text: &str) -> Option<&'static str> {
+    let has_tables_or_keys =
+        text.lines().any(|line| line.contains('=') || line.trim_start().starts_with('['));
+    match text.trim_start().as_bytes().first() {
+        Some(b'{') => Some("is JSON, such as a result, and no plan"),
+        Some(b'<') => Some("is a page, and no plan"),
+        _ if !has_tables_or_keys => Some("is no plan"),
+        _ => None,
+    }
 }
 
 /// The first line, counted from 1, that begins one table where a plan has a list of them: `[mutex]`.

@@ -250,3 +250,16 @@ fn written_plan_is_read_back() {
     let located = Located { name, origin: None, places: vec![used], mutexes: 0 };
     assert_eq!(again.locks[2], Entry::new(RwLockKind::Biased, Which::Located(located)));
 }
+
+#[test]
+fn file_of_another_kind_is_named() {
+    let workshop = Workshop::new();
+    let remedy = "name a file that `unspin prove --plan` has written";
+    for (text, what) in [
+        ("{\"schema\": \"unspin.prove/3\",\n \"x\": 1}", "is JSON, such as a result, and no plan"),
+        ("<!DOCTYPE html><meta charset=\"utf-8\">", "is a page, and no plan"),
+        ("hello\n", "is no plan"),
+    ] {
+        assert_eq!(read(&workshop, text).unwrap_err(), format!("--use-plan PLAN: {what}: {remedy}"));
+    }
+}
