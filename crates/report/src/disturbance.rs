@@ -3,8 +3,8 @@
 use crate::figures::Percent;
 use unspin_wire::Disturbance;
 
-/// The share from which on waits cannot be told from the disturbance. `prove` warns from the same share on.
-const TOO_MUCH: f64 = 0.05;
+/// The share of the CPUs, or of the periods of a CPU quota, from which on a measurement counts as disturbed. An idle machine has less.
+pub const DISTURBED: f64 = 0.05;
 
 /// Minimum length of a measurement of the disturbance, in milliseconds. The kernel counts in ticks of 10 ms, which are a large share
 /// of a shorter run.
@@ -13,12 +13,12 @@ pub const SHORTEST_MS: u64 = 200;
 /// Whether it is so large that the bound on the speed-up (CEIL) means nothing: while the holder of a lock cannot
 /// run, because another program runs, all waiters wait.
 pub(crate) fn is_too_much(disturbance: &Disturbance) -> bool {
-    disturbance.others + disturbance.stolen >= TOO_MUCH || is_throttled(disturbance)
+    disturbance.others + disturbance.stolen >= DISTURBED || is_throttled(disturbance)
 }
 
 /// Whether the program was stopped in so many periods of its CPU quota that waits cannot be told from the stops.
 pub(crate) fn is_throttled(disturbance: &Disturbance) -> bool {
-    disturbance.throttled.is_some_and(|share| share >= TOO_MUCH)
+    disturbance.throttled.is_some_and(|share| share >= DISTURBED)
 }
 
 /// `Other programs used 25.0 % of the CPUs, the hypervisor took 1.00 %, the CPU quota stopped the program in 28.0 % of its periods`.

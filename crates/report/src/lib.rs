@@ -69,7 +69,7 @@ pub use self::{
     column::{Column, Frame},
     comparison::ReportComparison,
     deadlock::{Deadlock, DeadlockedThread},
-    disturbance::{SHORTEST_MS, describe_disturbance},
+    disturbance::{DISTURBED, SHORTEST_MS, describe_disturbance},
     filter::{Filter, LeftOut, Pattern},
     fold::Fold,
     layout::{COLUMNS, Layout},

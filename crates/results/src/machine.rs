@@ -1,6 +1,7 @@
 //! Where a result was measured, with which build, and what disturbed it.
 
 use serde::{Deserialize, Serialize};
+use unspin_report::DISTURBED;
 
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,19 +40,16 @@ pub struct StoredDisturbance {
 }
 
 impl StoredDisturbance {
-    /// The share from which on a measurement counts as disturbed. An idle machine has less.
-    pub const DISTURBED: f64 = 0.05;
-
     /// The shares of the CPUs that the hypervisor and other programs took.
     pub fn shares(&self) -> (f64, f64) {
         let share = |part: f64| if self.total_s > 0.0 { part / self.total_s } else { 0.0 };
         (share(self.steal_s), share(self.others_s))
     }
 
-    /// The share of the CPUs that the program could not have, from [`Self::DISTURBED`] on.
+    /// The share of the CPUs that the program could not have, from [`DISTURBED`] on.
     pub fn taken(&self) -> Option<f64> {
         let (steal, others) = self.shares();
-        Some(steal + others).filter(|&taken| taken >= Self::DISTURBED)
+        Some(steal + others).filter(|&taken| taken >= DISTURBED)
     }
 }
 

@@ -60,18 +60,14 @@ fn header(scale: &StoredScale) -> Markup {
 
 /// What disturbed the runs; none if that is little.
 fn disturbance_sentence(scale: &StoredScale) -> Option<String> {
-    /// The share from which on figures are in doubt. The printed report warns from the same share on.
-    const DISTURBED: f64 = 0.05;
-    let disturbance = &scale.disturbance;
-    let share = |seconds: f64| if disturbance.total_s > 0.0 { seconds / disturbance.total_s } else { 0.0 };
-    let (others, hypervisor) = (share(disturbance.others_s), share(disturbance.steal_s));
+    scale.disturbance.taken()?;
+    let (hypervisor, others) = scale.disturbance.shares();
     let mut taken =
         format!("Other programs took {} of the CPUs during the runs", Percent::TwoDigits.of(others));
     if hypervisor > 0.0 {
         taken += &format!(", the hypervisor {}", Percent::TwoDigits.of(hypervisor));
     }
-    (others + hypervisor >= DISTURBED)
-        .then(|| taken + ": all figures contain that. Repeat on a quiet machine before you rely on them.")
+    Some(taken + ": all figures contain that. Repeat on a quiet machine before you rely on them.")
 }
 
 /// What the throughput is, with its unit.

@@ -5,7 +5,7 @@ use super::report::{ScaleReport, ScaledConfiguration};
 use crate::format::{Percent, paragraph, significant};
 use crate::next;
 use std::fmt::{self, Formatter};
-use unspin_report::shell_line;
+use unspin_report::{DISTURBED, shell_line};
 use unspin_scaling::fit::{FigureSource, Validation};
 use unspin_scaling::misses;
 use unspin_scaling::program::WaitStyle;
@@ -15,8 +15,6 @@ pub struct Text<'a>(pub &'a ScaleReport);
 
 /// The width of the longest bar.
 const BAR: f64 = 16.0;
-/// Disturbance in percent from which on a warning is printed.
-const DISTURBED_PERCENT: f64 = 5.0;
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -71,7 +69,7 @@ impl fmt::Display for Text<'_> {
             write!(f, "{}", paragraph(failure, 0))?;
         }
         let (stolen, others) = report.disturbance.percent();
-        if stolen + others >= DISTURBED_PERCENT {
+        if stolen + others >= 100.0 * DISTURBED {
             let text = format!(
                 "Other programs took {others:.0} % of the CPUs during the runs, the hypervisor {stolen:.0} %: all figures \
                  contain that. Repeat on a quiet machine before you rely on them."

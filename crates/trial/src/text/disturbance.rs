@@ -5,10 +5,7 @@ use super::Detail;
 use std::fmt::{self, Formatter};
 use unspin_observe::disturbance::Disturbance;
 use unspin_observe::throttling::Throttling;
-
-/// Disturbance, in percent of the CPUs, from which on a warning is printed: more than the background of an idle
-/// machine.
-const DISTURBED_PERCENT: f64 = 5.0;
+use unspin_report::DISTURBED;
 
 /// Prints the sentences that matter; with [`Detail::Full`] also that nothing disturbed.
 pub fn write(f: &mut Formatter<'_>, disturbance: &Disturbance, detail: Detail) -> fmt::Result {
@@ -24,7 +21,7 @@ pub fn write(f: &mut Formatter<'_>, disturbance: &Disturbance, detail: Detail) -
 /// Whether other programs and the hypervisor used so much that intervals are wider for it.
 pub fn is_high(disturbance: &Disturbance) -> bool {
     let (steal, others) = disturbance.percent();
-    steal + others >= DISTURBED_PERCENT
+    steal + others >= 100.0 * DISTURBED
 }
 
 /// What other programs and the hypervisor used, with a remedy if that is much.
