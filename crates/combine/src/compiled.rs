@@ -1,46 +1,14 @@
 //! The compiled plans of a candidate on the hosts: are they one plan?
-//!
-//! A plan names locks and call sites; a compiled plan has their addresses in the builds of one host. The cost of a wake-up in it is
-//! that of the host, and says nothing about the plan.
 
 use crate::format::clean;
-use crate::host::HostResult;
+use crate::host::{HostResult, grouped, names};
 use std::collections::BTreeSet;
 use unspin_report::figures::list;
-use unspin_results::StoredProof;
-use unspin_wire::plan::{self, AnyKind, Line};
-
-type PlanLine<'text> = Line<'text, AnyKind<String, String, String>>;
-
-/// The lines that are the same on every host that has the same builds; none if it is no plan of this version.
-fn lines(plan: &str) -> Option<Vec<PlanLine<'_>>> {
-    let mut lines = Vec::new();
-    let parsed = plan::parse(plan.as_bytes(), |line: PlanLine| {
-        if !matches!(line, Line::WakeUp(_)) {
-            lines.push(line);
-        }
-        true
-    });
-    parsed.is_ok().then_some(lines)
-}
-
-/// What a plan does, without the places: each kind and policy, for all or for some.
-fn actions(plan: &str) -> Option<BTreeSet<String>> {
-    let action = |line: &PlanLine| match line {
-        Line::All(kind) => Some(format!("{kind} for all {}", kind.family().nouns())),
-        Line::Locks(kind, ..) => Some(format!("{kind} for some {}", kind.family().nouns())),
-        Line::Waits(policy) => Some(format!("{policy} for all waits")),
-        Line::Site(policy, _) => Some(format!("{policy} for some waits")),
-        Line::ForcePolls => Some("forced polls".into()),
-        Line::ForceReady => Some("forced answers".into()),
-        Line::WakeUp(_) | Line::Library(_) | Line::Program(_) | Line::Module(_) | Line::Entry(_) => None,
-    };
-    Some(lines(plan)?.iter().filter_map(action).collect())
-}
+use unspin_results::{CompiledPlan, StoredProof};
 
 /// What two plans of one name do, if that differs: "poll for all waits" and "adaptive for all mutexes".
 pub fn different_actions(one: &str, other: &str) -> Option<(String, String)> {
-    let (one, other) = (actions(one)?, actions(other)?);
+    let (one, other) = (CompiledPlan::of(one).actions(), CompiledPlan::of(other).actions());
     let words = |actions: BTreeSet<String>| match actions.is_empty() {
         true => "nothing".into(),
         false => list(&actions.into_iter().collect::<Vec<_>>(), "and"),
@@ -50,32 +18,25 @@ pub fn different_actions(one: &str, other: &str) -> Option<(String, String)> {
 
 /// A sentence for each candidate whose plan has other places on some hosts.
 pub fn different_places(hosts: &[HostResult]) -> Vec<String> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut candidates: Vec<&str> = Vec::new();
     for configuration in hosts.iter().flat_map(|host| &host.proof.candidates) {
-        if !names.contains(&&*configuration.name) {
-            names.push(&configuration.name);
+        if !candidates.contains(&&*configuration.name) {
+            candidates.push(&configuration.name);
         }
     }
-    names.into_iter().filter_map(|name| places(name, hosts)).collect()
+    candidates.into_iter().filter_map(|candidate| places(candidate, hosts)).collect()
 }
 
-fn places(name: &str, hosts: &[HostResult]) -> Option<String> {
-    let mut groups: Vec<(Vec<PlanLine>, Vec<&str>)> = Vec::new();
-    for host in hosts {
-        let Some(lines) = compiled(&host.proof, name).and_then(lines) else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == lines) {
-            Some((_, which)) => which.push(&host.name),
-            None => groups.push((lines, vec![&host.name])),
-        }
-    }
+fn places(candidate: &str, hosts: &[HostResult]) -> Option<String> {
+    let groups = grouped(hosts, |host| compiled(&host.proof, candidate).map(CompiledPlan::of));
     if groups.len() < 2 {
         return None;
     }
-    let each: Vec<String> = groups.iter().map(|(_, which)| list(which, "and")).collect();
+    let each: Vec<String> = groups.iter().map(|(_, which)| names(which)).collect();
     Some(format!(
         "{} replaces other places on some hosts ({}): the builds of the program or of a library differ there, or the plans do. Make \
          sure that it is one plan for one program.",
-        clean(name),
+        clean(candidate),
         each.join("; ")
     ))
 }
@@ -120,15 +81,18 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_and_other_scopes_are_other_actions() {
-        let all = "unspin plan 2\nadaptive\tall\nwaits\tpoll\n";
-        let said = different_actions(all, POLL).unwrap();
+    fn actions_that_differ_are_put_in_words() {
+        let said = different_actions("unspin plan 2\nadaptive\tall\nwaits\tpoll\n", POLL).unwrap();
         assert_eq!(
             said,
             ("adaptive for all mutexes and poll for all waits".into(), "poll for all waits".into())
         );
-        let one = "unspin plan 2\nadaptive\tvariable\t4040-4068@/x\nwaits\tpoll\n";
-        assert!(different_actions(all, one).unwrap().1.starts_with("adaptive for some mutexes"));
-        assert_eq!(different_actions(all, "unspin plan 3\n"), None, "nothing is known about another version");
+        let said = different_actions(POLL, "unspin plan 2\n").unwrap();
+        assert_eq!(said.1, "nothing");
+        let newer = different_actions(POLL, "unspin plan 3\nwaits\tpoll\n").unwrap();
+        assert_eq!(
+            newer.1, "unspin plan 3 and waits poll",
+            "a plan of another version is named as it stands"
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! The limit of CPU time of a fleet.
 
-use crate::host::HostResult;
-use unspin_report::figures::list;
+use crate::host::{HostResult, grouped, names};
 use unspin_stats::Comparison;
 
 /// The strictest limit that a host had; none if no host had one.
@@ -16,20 +15,12 @@ pub fn is_over(comparison: &Comparison, limit: Option<f64>) -> bool {
 
 /// The limits and their hosts, if not all hosts had the same.
 pub fn difference(hosts: &[HostResult]) -> Option<String> {
-    let mut groups: Vec<(Option<f64>, Vec<&str>)> = Vec::new();
-    for host in hosts {
-        match groups.iter_mut().find(|(known, _)| *known == limit(host)) {
-            Some((_, which)) => which.push(&host.name),
-            None => groups.push((limit(host), vec![&host.name])),
-        }
-    }
+    let groups = grouped(hosts, |host| Some(limit(host)));
     if groups.len() < 2 {
         return None;
     }
-    let each: Vec<String> = groups
-        .iter()
-        .map(|(limit, which)| format!("{} on {}", percent(*limit), list(which, "and")))
-        .collect();
+    let each: Vec<String> =
+        groups.iter().map(|(limit, which)| format!("{} on {}", percent(*limit), names(which))).collect();
     Some(format!(
         "The hosts had different limits of CPU time ({}): the strictest counts on all, {}.",
         each.join("; "),

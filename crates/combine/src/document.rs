@@ -1,6 +1,7 @@
 //! All that is stored and shown.
 
 use crate::fleet::{Fleet, JudgedCandidate};
+use crate::host::HostResult;
 use crate::{next, sentence};
 use unspin_results::{
     COMBINE_SCHEMA, CombinedCandidate, CombinedHost, CombinedPlan, CombinedResults, CombinedSummary,
@@ -10,7 +11,10 @@ use unspin_results::{
 /// The document of a fleet.
 pub fn of(fleet: &Fleet, build: StoredBuild) -> CombinedResults {
     let first = &fleet.hosts[0].proof;
-    let plan = |(plan, hosts): (&str, Vec<String>)| CombinedPlan { plan: plan.to_owned(), hosts };
+    let plan = |(plan, which): (&str, Vec<&HostResult>)| CombinedPlan {
+        plan: plan.to_owned(),
+        hosts: which.iter().map(|host| host.name.clone()).collect(),
+    };
     CombinedResults {
         schema: COMBINE_SCHEMA.into(),
         unspin: build,

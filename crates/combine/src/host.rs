@@ -2,6 +2,7 @@
 
 use crate::format::clean;
 use std::collections::BTreeSet;
+use unspin_report::figures::list;
 use unspin_results::StoredProof;
 use unspin_stats::fleet::HOST_ROUNDS_AT_LEAST;
 use unspin_stats::{Comparison, Verdict};
@@ -21,6 +22,27 @@ pub struct HostResult {
 pub fn distinct<'a>(results: impl IntoIterator<Item = &'a HostResult>) -> u32 {
     let hosts: BTreeSet<&str> = results.into_iter().map(|result| &*result.proof.machine.host).collect();
     hosts.len() as u32
+}
+
+/// The hosts of each value, in the order of the first host that has it. Hosts without a value are left out.
+pub fn grouped<'a, V: PartialEq>(
+    hosts: &'a [HostResult],
+    value: impl Fn(&'a HostResult) -> Option<V>,
+) -> Vec<(V, Vec<&'a HostResult>)> {
+    let mut groups: Vec<(V, Vec<&HostResult>)> = Vec::new();
+    for host in hosts {
+        let Some(value) = value(host) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, which)) => which.push(host),
+            None => groups.push((value, vec![host])),
+        }
+    }
+    groups
+}
+
+/// The names of hosts: `n1, n2 and n3`.
+pub fn names(hosts: &[&HostResult]) -> String {
+    list(&hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), "and")
 }
 
 /// Puts a number behind the names of hosts that have several results.

@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, JudgedCandidate};
 use crate::format::{clean, hosts};
+use crate::host::{HostResult, grouped, names};
 use crate::table::plan_lines;
 use unspin_report::figures::list;
 use unspin_report::shell_line;
@@ -87,7 +88,7 @@ fn plans(fleet: &Fleet) -> String {
             clean(&shell_line(&fleet.hosts[0].proof.command))
         ),
         several => {
-            let each: Vec<String> = several.iter().map(|(_, which)| list(which, "and")).collect();
+            let each: Vec<String> = several.iter().map(|(_, which)| names(which)).collect();
             format!(
                 "The hosts proved {} different plans ({}): measure one of them on all hosts, by `unspin prove --use-plan FILE`, \
                  before you use it.",
@@ -99,14 +100,7 @@ fn plans(fleet: &Fleet) -> String {
 }
 
 /// Each plan that hosts proved, as the first of them wrote it, and these hosts.
-pub fn grouped_plans(fleet: &Fleet) -> Vec<(&str, Vec<String>)> {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for host in &fleet.hosts {
-        let Some(plan) = host.proof.plan.as_deref() else { continue };
-        match groups.iter_mut().find(|(known, _)| plan_lines(known) == plan_lines(plan)) {
-            Some((_, which)) => which.push(host.name.clone()),
-            None => groups.push((plan, vec![host.name.clone()])),
-        }
-    }
-    groups
+pub fn grouped_plans(fleet: &Fleet) -> Vec<(&str, Vec<&HostResult>)> {
+    let groups = grouped(&fleet.hosts, |host| host.proof.plan.as_deref().map(plan_lines));
+    groups.into_iter().filter_map(|(_, which)| Some((which[0].proof.plan.as_deref()?, which))).collect()
 }

@@ -3,7 +3,7 @@
 use crate::comparability::{describe_command, differing_machine, differs_in_command};
 use crate::session::Session;
 use unspin_report::figures::list;
-use unspin_results::{Basis, StoredConfiguration, StoredProof};
+use unspin_results::{Basis, CompiledPlan, StoredConfiguration, StoredProof};
 use unspin_stats::independent::Drift;
 use unspin_stats::{Settings, effect};
 
@@ -119,10 +119,11 @@ fn other_tool(all: &[&Session]) -> Option<String> {
 /// Configurations that have one name and different plans.
 fn other_plans(all: &[&Session]) -> Option<String> {
     let (first, others) = all.split_first()?;
+    let actions = |c: &StoredConfiguration| c.plan.as_deref().map(|plan| CompiledPlan::of(plan).actions());
     let mut different: Vec<String> = Vec::new();
     for configuration in &first.proof.candidates {
         let is_other = |other: &StoredConfiguration| {
-            other.name == configuration.name && replacements(other) != replacements(configuration)
+            other.name == configuration.name && actions(other) != actions(configuration)
         };
         let other = others.iter().find(|other| other.proof.candidates.iter().any(is_other));
         different
@@ -135,17 +136,6 @@ fn other_plans(all: &[&Session]) -> Option<String> {
             different.join(", ")
         )
     })
-}
-
-/// The entries of the compiled plan, without what differs between builds of a program (addresses, files) and between sessions (the
-/// cost of a wake-up).
-fn replacements(configuration: &StoredConfiguration) -> Vec<Vec<&str>> {
-    let plan = configuration.plan.as_deref().unwrap_or_default();
-    let entry = |line| str::split(line, '\t').filter(|field| !field.contains('@')).collect::<Vec<&str>>();
-    let mut entries: Vec<Vec<&str>> =
-        plan.lines().skip(1).filter(|line| !line.starts_with("wakeup\t")).map(entry).collect();
-    entries.sort_unstable();
-    entries
 }
 
 /// Configurations that not all sessions have.

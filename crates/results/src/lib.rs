@@ -18,6 +18,7 @@
 
 mod combine;
 mod compare;
+mod compiled;
 mod lenses;
 mod machine;
 mod meter;
@@ -34,6 +35,7 @@ pub use compare::{
     Basis, COMPARE_SCHEMA, ComparedFigures, ComparedGain, ComparisonConclusion, ConfigurationVerdict, Gate,
     GateOutcome, Judged, Obstacle, ResultComparison, SessionSummary, SideFigures, SideGain, Untested,
 };
+pub use compiled::CompiledPlan;
 pub use lenses::{
     StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
     StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,
