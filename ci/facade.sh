@@ -119,10 +119,10 @@ check() {
     may_depend report figures wire
     may_depend stats figures
     may_depend scaling figures stats
-    may_depend results report scaling stats
+    may_depend results report scaling stats wire
     may_depend page figures report results scaling stats
     may_depend comparison report results stats
-    may_depend combine report results stats wire
+    may_depend combine report results stats
     may_depend symbols
     may_depend trace
     may_depend workloads wire
