@@ -15,7 +15,7 @@ pub fn run(options: &CombineOptions) -> Result<ExitCode, Error> {
     let [json, html, markdown] = [&options.json, &options.html, &options.markdown].map(Option::as_deref);
     let outputs = [("--json", json), ("--html", html), ("--markdown", markdown)];
     outfile::try_files(&outputs)?;
-    stored::refuse_overwriting(&options.files, &outputs)?;
+    outfile::refuse_replacing("a result", &options.files, &outputs)?;
     let read = |file| stored::proof(file, "combine").map(|(file, proof)| HostResult::new(file, proof));
     let results = options.files.iter().map(|file| read(file)).collect::<Result<Vec<HostResult>, Error>>()?;
     let mut combined = combine(results, options.hosts, stored::build())

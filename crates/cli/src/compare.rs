@@ -20,7 +20,7 @@ pub fn run(options: &CompareOptions) -> Result<ExitCode, Error> {
     let outputs = [("--json", json), ("--html", html), ("--markdown", markdown)];
     let [before, after] = options.sides();
     outfile::try_files(&outputs)?;
-    stored::refuse_overwriting(&[before, after].concat(), &outputs)?;
+    outfile::refuse_replacing("a result", &[before, after].concat(), &outputs)?;
     let (before, after) = (read_all(before)?, read_all(after)?);
     let mut result = compare(&before, &after, &options.into(), stored::build())
         .map_err(|incomparable| Error::Usage(incomparable.to_string()))?;

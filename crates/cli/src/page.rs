@@ -10,7 +10,7 @@ use unspin_launch::output::outfile;
 pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
     let PageOptions { result, output, json } = options;
     let outputs = [("--output", output.as_deref()), ("--json", json.as_deref())];
-    stored::refuse_overwriting(std::slice::from_ref(result), &outputs)?;
+    outfile::refuse_replacing("a result", std::slice::from_ref(result), &outputs)?;
     outfile::try_files(&outputs)?;
     let text = stored::text(result, stored::ANY)?;
     let page = unspin_page::page(&text).map_err(|e| stored::refused(result, &text, &e, stored::ANY))?;

@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use unspin_launch::error::Error;
 use unspin_launch::machine::Build;
-use unspin_launch::output::{outfile, shell};
+use unspin_launch::output::shell;
 use unspin_launch::plan::PlanFile;
 use unspin_results::{ParseError, StoredBuild, StoredProof, StoredResult};
 
@@ -83,14 +83,6 @@ pub fn proof(file: &Path, command: &str) -> Result<(String, StoredProof), Error>
             Err(wrong(file, &why))
         }
     }
-}
-
-/// Refuses an output that is one of the results, which it would replace.
-pub fn refuse_overwriting(results: &[PathBuf], outputs: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-    let pair = |result: &PathBuf, output: &(&str, Option<&Path>)| {
-        outfile::refuse_same_file(&[("a result", Some(result)), *output])
-    };
-    outputs.iter().try_for_each(|output| results.iter().try_for_each(|result| pair(result, output)))
 }
 
 /// The build that reads the results.

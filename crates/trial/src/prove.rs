@@ -37,6 +37,8 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     let files = files(options);
     ci::check(&options.ci)?;
     outfile::try_files(&files)?;
+    outfile::refuse_replacing("a file of the command", &options.command, &files)?;
+    outfile::refuse_replacing("--use-plan", &options.use_plan, &files)?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));

@@ -279,7 +279,7 @@ fn file_that_is_not_a_recording_exits_with_1() {
         bytes
     };
     let cases = [
-        (folder.path().join("missing").to_str().unwrap().to_owned(), "No such file or directory"),
+        (folder.path().join("missing").to_str().unwrap().to_owned(), "there is no recording "),
         (folder.path().to_str().unwrap().to_owned(), "there is no recording in this folder"),
         (file("text", b"hello\n"), "is not an unspin recording"),
         (file("empty", b""), "is not an unspin recording"),
@@ -369,4 +369,28 @@ fn two_outputs_to_one_file_are_refused() {
     let text = format!("unspin: --json {one}: the recording is the same file: name another\n");
     assert_eq!(refusal(&["report", "--json", &one, &one]), (2, text));
     assert_eq!(fs::read(&one).unwrap(), stored, "what is there is left as it is");
+}
+
+/// Nothing that is read is replaced by a result: the files of the command and of the plan stay.
+#[test]
+fn output_that_is_an_input_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = file(folder.path(), "bench.sh", b"true\n", 0o644);
+    let plan = file(folder.path(), "bench.toml", b"[[mutex]]\nname = \"m\"\nuse = \"fair\"\n", 0o644);
+    let of_command = "a file of the command is the same file: name another";
+    for (arguments, why) in [
+        (&["prove", "--html", &script, "sh", &script][..], of_command),
+        (&["meter", "--json", &script, "sh", &script], of_command),
+        (&["scale", "--json", &script, "sh", &script], of_command),
+        (
+            &["prove", "--use-plan", &plan, "--json", &plan, "sh", &script],
+            "--use-plan is the same file: name another",
+        ),
+    ] {
+        let (code, text) = refusal(arguments);
+        assert_eq!(code, 2, "{text}");
+        assert!(text.contains(why) && text.lines().count() == 1, "{text}");
+    }
+    assert_eq!(fs::read(&script).unwrap(), b"true\n");
+    assert!(fs::read_to_string(&plan).unwrap().starts_with("[[mutex]]"));
 }

@@ -85,6 +85,16 @@ pub fn refuse_same_file(files: &[(&str, Option<&Path>)]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses an output that is one of the files that are read, which it would replace: with the label of those for the message.
+pub fn refuse_replacing<F: AsRef<Path>>(
+    label: &str,
+    read: &[F],
+    outputs: &[(&str, Option<&Path>)],
+) -> Result<(), Error> {
+    let pairs = outputs.iter().flat_map(|output| read.iter().map(move |file| (file.as_ref(), *output)));
+    pairs.into_iter().try_for_each(|(file, output)| refuse_same_file(&[(label, Some(file)), output]))
+}
+
 /// Whether two names are those of one regular file. Equal names are, also if there is no such file yet.
 pub fn are_same(one: &Path, other: &Path) -> bool {
     let identity = |file: &Path| {

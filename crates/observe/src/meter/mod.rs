@@ -49,7 +49,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         return Err(Error::Usage("--record -: a recording needs a file: name one".into()));
     }
     let [json, html, pprof, otlp] = outputs::files(&options.view);
-    outfile::try_files(&[
+    let files = [
         ("--output", options.output.as_deref()),
         ("--record", options.record.as_deref()),
         ("--firefox", options.firefox.as_deref()),
@@ -57,7 +57,9 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
         html,
         pprof,
         otlp,
-    ])?;
+    ];
+    outfile::try_files(&files)?;
+    outfile::refuse_replacing("a file of the command", &options.recorded.command, &files)?;
     if !lens::run::has_pthread(options) {
         return lens::run::run(options);
     }

@@ -37,7 +37,10 @@ pub fn run(options: &ScaleSettings) -> Result<ExitCode, Error> {
     let figure = Figure::new(options.metric.as_deref(), options.direction, program.workload())?;
     let requested = configurations::choose(options, &program)?;
     let (json, html) = (options.json.as_deref(), options.html.as_deref());
-    outfile::try_files(&[("--json", json), ("--html", html)])?;
+    let files = [("--json", json), ("--html", html)];
+    outfile::try_files(&files)?;
+    outfile::refuse_replacing("a file of the command", &options.command, &files)?;
+    outfile::refuse_replacing("--use-plan", &options.use_plan, &files)?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));
