@@ -34,7 +34,9 @@ use meter::percent;
 pub use meter::{MeterOptions, RecordOptions, ReportOptions};
 pub use observe::ObserveOptions;
 pub use page::PageOptions;
-pub use plan::{PlanAction, PlanCompile, PlanKubernetes, PlanLooks, PlanOptions, PlanPlace, PlanSource};
+pub use plan::{
+    PlanAction, PlanCompile, PlanKubernetes, PlanLooks, PlanOptions, PlanPlace, PlanSource, PlanSystemd,
+};
 pub use profile::ProfileOptions;
 pub use prove::ProveOptions;
 use replace::Replace;

@@ -147,12 +147,21 @@ Exit code:
 Examples:
   unspin plan systemd server.toml
   unspin plan systemd --dir /srv/unspin server.toml
-  unspin plan systemd server.toml | sed 's/^#\\([^ ]\\)/\\1/'   # with the lines for a unit that is locked down";
+  unspin plan systemd --locked-down --status server.toml   # for a unit with NoExecPaths= or SystemCallFilter=";
 
 /// Print a drop-in for the unit of a service
 #[derive(Args, Debug)]
 #[command(after_help = SYSTEMD_HELP)]
 pub struct PlanSystemd {
+    /// The unit has NoExecPaths=, SystemCallFilter= or other seccomp filters: give it what the library needs under them. Copy the program
+    /// unspin into the folder, too
+    #[arg(long)]
+    pub locked_down: bool,
+
+    /// Let the service keep a tally for `unspin plan status`, and write a line to its log when it ends
+    #[arg(long)]
+    pub status: bool,
+
     #[command(flatten)]
     pub place: PlanPlace,
 }
@@ -217,7 +226,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = LOOKS_HELP)]
 pub struct PlanLooks {
-    /// Write the line to this file instead
+    /// Write the line to this file instead (`-`: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

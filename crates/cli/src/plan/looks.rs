@@ -20,8 +20,8 @@ pub fn looks(options: &PlanLooks) -> Result<ExitCode, Error> {
     }
     let line = format!("{LOOKS}={value}\n");
     match &options.output {
-        Some(file) => outfile::write_for_all(file, line.as_bytes(), 0o644)?,
-        None => stdout::print(&line)?,
+        Some(file) if file.as_os_str() != "-" => outfile::write_for_all(file, line.as_bytes(), 0o644)?,
+        _ => stdout::print(&line)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,7 +20,7 @@ pub fn run(action: &PlanAction) -> Result<ExitCode, Error> {
         PlanAction::Check(options) => show::check(&options.source),
         PlanAction::Compile(options) => compile::compile(options),
         PlanAction::Env(options) => snippet::env(&options.place),
-        PlanAction::Systemd(options) => snippet::systemd(&options.place),
+        PlanAction::Systemd(options) => snippet::systemd(options),
         PlanAction::Dockerfile(options) => snippet::dockerfile(&options.place),
         PlanAction::Kubernetes(options) => snippet::kubernetes(options),
         PlanAction::Looks(options) => looks::looks(options),

@@ -27,6 +27,12 @@ pub fn show(source: &PlanSource) -> Result<ExitCode, Error> {
 pub fn check(source: &PlanSource) -> Result<ExitCode, Error> {
     if DeployedPlan::is_at(&source.plan) {
         let plan = DeployedPlan::read(&source.plan)?;
+        if let Some(program) = source.program.first() {
+            return Err(Error::Usage(format!(
+                "--program {}: a compiled plan names its programs; `unspin plan compile --program` chooses others",
+                program.display()
+            )));
+        }
         if let Some(obstacle) = plan.obstacle() {
             return Err(Error::Input(format!("{}: {obstacle}", source.plan.display())));
         }

@@ -3,7 +3,7 @@
 //! Each text names two files and two variables. The folder and the names consist of characters that no shell, unit, Dockerfile or
 //! YAML reads otherwise, so nothing is quoted.
 
-use crate::options::{PlanKubernetes, PlanPlace};
+use crate::options::{PlanKubernetes, PlanPlace, PlanSystemd};
 use std::path::Path;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
@@ -20,23 +20,27 @@ pub fn env(place: &PlanPlace) -> Result<ExitCode, Error> {
     ))
 }
 
-/// A drop-in for a unit. Lines that not every unit needs are comments without a space, so that one command of sed makes them settings.
-pub fn systemd(place: &PlanPlace) -> Result<ExitCode, Error> {
+/// A drop-in for a unit. Settings that are not asked for are comments in it.
+pub fn systemd(options: &PlanSystemd) -> Result<ExitCode, Error> {
+    let place = &options.place;
     let Files { folder, library, plan, .. } = &Files::of(place)?;
+    let setting = |is_wanted| if is_wanted { "" } else { "#" };
+    let (status, locked_down) = (setting(options.status), setting(options.locked_down));
     print(&format!(
         "# `systemctl edit UNIT` takes these lines, and `systemctl restart UNIT` applies them.\n{}\
          [Service]\n\
          Environment=LD_PRELOAD={library}\n\
          Environment=UNSPIN_PLAN={plan}\n\
-         # A line in the log when the service ends; a tally that `unspin plan status PID` reads meanwhile:\n\
-         #Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1\n\
-         # A unit with NoExecPaths= loads libraries from its ExecPaths= alone:\n\
-         #ExecPaths={folder}\n\
+         # A line in the log when the service ends; a tally that `unspin plan status PID` reads meanwhile (--status):\n\
+         {status}Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1\n\
+         # A unit with NoExecPaths= loads libraries from its ExecPaths= alone (--locked-down):\n\
+         {locked_down}ExecPaths={folder}\n\
          # Under SystemCallFilter= and other filters waits poll only with the variable UNSPIN_LOOKS. At each start these lines find\n\
-         # its value under the unit's own filters. Copy the program unspin into the folder:\n\
-         #RuntimeDirectory=%N-unspin\n\
-         #ExecStartPre=-{folder}/unspin plan looks --output %t/%N-unspin/looks\n\
-         #EnvironmentFile=-%t/%N-unspin/looks\n",
+         # its value under the unit's own filters. Copy the program unspin into the folder. Do not use them in a unit that has commands\n\
+         # with + or reads RUNTIME_DIRECTORY:\n\
+         {locked_down}RuntimeDirectory=%N-unspin\n\
+         {locked_down}ExecStartPre=-{folder}/unspin plan looks --output %t/%N-unspin/looks\n\
+         {locked_down}EnvironmentFile=-%t/%N-unspin/looks\n",
         made_by(place, "#"),
     ))
 }

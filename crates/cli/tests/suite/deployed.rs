@@ -219,6 +219,8 @@ fn another_build_of_the_program_runs_as_it_is_and_the_same_one_elsewhere_under_t
     assert_eq!(service.plan(&["check"]).2, Some(0));
     let compiled = || finish(unspin(&["plan", "check"]).arg(service.compiled()));
     assert_eq!(compiled().2, Some(0));
+    let (_, err, code) = finish(unspin(&["plan", "check", "--program", "/bin/sh"]).arg(service.compiled()));
+    assert!(code == Some(2) && err.contains("a compiled plan names its programs"), "{err}");
 
     build(service.folder.path(), "another").unwrap();
     let (_, err, code) = finish(&mut service.run(&[]));
@@ -453,21 +455,28 @@ fn library_is_written_whole_for_all_users() {
 fn drop_in_starts_the_service_under_the_plan() {
     let Some(service) = Service::new() else { return };
     let out = service.path("out");
-    let (drop_in, err, code) = service.plan(&["systemd", "--dir", out.to_str().unwrap()]);
-    assert_eq!((err.as_str(), code), ("", Some(0)));
+    let drop_in = |more: &[&str]| {
+        let (drop_in, err, code) =
+            service.plan(&[&["systemd", "--dir", out.to_str().unwrap()], more].concat());
+        assert_eq!((err.as_str(), code), ("", Some(0)));
+        drop_in
+    };
     let unit = service.path("deployed.service");
     fs::write(&unit, format!("[Service]\nExecStart={}\n", service.program.display())).unwrap();
     fs::create_dir(service.path("deployed.service.d")).unwrap();
-    // Also with the settings for a unit that is locked down, which name a copy of unspin.
+    // The settings for a unit that is locked down name a copy of unspin.
     std::os::unix::fs::symlink(unspin(&[]).get_program(), out.join("unspin")).unwrap();
-    let settings = drop_in.lines().map(|line| match line.strip_prefix('#') {
-        Some(setting) if !setting.starts_with(' ') => setting,
-        _ => line,
-    });
-    let settings: Vec<&str> = settings.collect();
-    assert!(settings.contains(&&*format!("ExecPaths={}", out.display())), "{drop_in}");
-    assert!(settings.iter().any(|line| line.starts_with("EnvironmentFile=-%t/")), "{drop_in}");
-    fs::write(service.path("deployed.service.d/unspin.conf"), settings.join("\n")).unwrap();
+    let locked_down = drop_in(&["--locked-down", "--status"]);
+    let settings: Vec<&str> = locked_down.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(settings.contains(&&*format!("ExecPaths={}", out.display())), "{locked_down}");
+    assert!(settings.contains(&"Environment=UNSPIN_SUMMARY=1 UNSPIN_STATUS=1"), "{locked_down}");
+    assert!(settings.iter().any(|line| line.starts_with("EnvironmentFile=-%t/")), "{locked_down}");
+    let drop_in = drop_in(&[]);
+    assert!(
+        drop_in.contains("\n#ExecPaths=") && drop_in.contains("\n#Environment=UNSPIN_SUMMARY"),
+        "{drop_in}"
+    );
+    fs::write(service.path("deployed.service.d/unspin.conf"), locked_down).unwrap();
     match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&unit).output() {
         Ok(verified) => {
             let said = String::from_utf8_lossy(&verified.stderr);
