@@ -22,7 +22,7 @@ pub fn section(results: &CombinedResults) -> Section {
         "unspin",
         "rounds",
         "duration",
-        "by itself",
+        "verdict of its own session",
         "failure",
     ];
     let row = |host: &CombinedHost| TableRow {
@@ -41,7 +41,8 @@ pub fn section(results: &CombinedResults) -> Section {
             )),
         ],
     };
-    let hosts: BTreeSet<&str> = results.hosts.iter().map(|result| &*result.host).collect();
+    let hosts: BTreeSet<(&str, &str, usize)> =
+        results.hosts.iter().map(|result| (&*result.host, &*result.processor, result.cpus)).collect();
     let missing = (results.hosts_expected as usize).saturating_sub(hosts.len());
     let table = Table {
         caption: "Each result with its host".into(),

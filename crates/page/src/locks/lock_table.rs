@@ -102,7 +102,7 @@ pub fn render(sides: &Sides<'_>, focus: &Focus<'_>) -> Markup {
 /// The number of locks, of which a row may have several.
 fn count(rows: &[(String, Same<'_, Lock>)]) -> u64 {
     let locks = |same: &Same<'_, Lock>| same.iter().flatten().map(|lock| lock.locks).max().unwrap_or(0);
-    rows.iter().map(|(_, same)| locks(same)).sum()
+    rows.iter().fold(0, |sum: u64, (_, same)| sum.saturating_add(locks(same)))
 }
 
 /// The sentence about locks that cost next to nothing.

@@ -17,6 +17,7 @@ use crate::locks::Focus;
 use contestant::Contestants;
 use maud::html;
 use unspin_results::StoredProof;
+use unspin_stats::Verdict;
 
 /// The page.
 pub fn frame(proof: &StoredProof) -> Frame {
@@ -37,15 +38,24 @@ pub fn frame(proof: &StoredProof) -> Frame {
     }
 }
 
-/// The locks of the control, and of the best candidate that was metered.
+/// The locks of the control, and of the best candidate that was metered. One that is proven better or worse comes before others: the
+/// verdict is about it.
 fn locks(proof: &StoredProof) -> Option<Section> {
     let (before, others) = proof.locks.metered.split_first()?;
     let comparison =
         |name: &str| proof.analysis.comparisons.iter().find(|comparison| comparison.name == name);
-    let ratio = |name: &str| {
-        comparison(name).and_then(|comparison| comparison.ratio).map_or(0.0, |ratio| ratio.value)
+    let rank = |name: &str| {
+        let comparison = comparison(name);
+        let verdict = comparison.map(|comparison| &comparison.verdict);
+        let is_faster = verdict.is_some_and(|verdict| matches!(verdict, Verdict::ProvenFaster { .. }));
+        let is_slower = verdict.is_some_and(Verdict::is_slower);
+        let ratio = comparison.and_then(|comparison| comparison.ratio).map_or(0.0, |ratio| ratio.value);
+        (2 * u8::from(is_faster) + u8::from(is_slower), ratio)
     };
-    let after = others.iter().max_by(|a, b| ratio(&a.candidate).total_cmp(&ratio(&b.candidate)));
+    let after = others.iter().max_by(|a, b| {
+        let ((one, ratio), (other, other_ratio)) = (rank(&a.candidate), rank(&b.candidate));
+        one.cmp(&other).then(ratio.total_cmp(&other_ratio))
+    });
     let judged = after.unwrap_or(before);
     let focus = Focus {
         waits: proof.judged_waits(&judged.candidate),

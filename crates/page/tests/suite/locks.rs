@@ -271,3 +271,23 @@ fn flame_graphs_and_threads_have_a_drawing_for_phones() {
     let keys = all(&page, "#locks figure#thread-time-picture").len();
     assert_eq!(keys, 1);
 }
+
+/// The verdict is about the candidate that is proven worse, although another one has the better ratio.
+#[test]
+fn candidate_of_the_verdict_is_shown_after_the_control() {
+    let mut document = herd();
+    let comparisons = document["analysis"]["comparisons"].as_array_mut().unwrap();
+    let fair = comparisons.iter().position(|comparison| comparison["name"] == "fair").unwrap();
+    let slower = comparisons[fair]["verdict"].clone();
+    for comparison in comparisons.iter_mut() {
+        comparison["verdict"] = match comparison["name"].as_str().unwrap() {
+            "fair" => slower.clone(),
+            _ => json!({"kind": "nothing_proven", "could_hide": null, "doubt": {"kind": "not_significant"}}),
+        };
+    }
+    let mut of_fair = document["locks"]["metered"][1].clone();
+    of_fair["candidate"] = json!("fair");
+    document["locks"]["metered"].as_array_mut().unwrap().push(of_fair);
+    let page = shown("worse", &document);
+    assert!(text(page.root_element()).contains("before is system, after is fair."));
+}

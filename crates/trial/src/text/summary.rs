@@ -13,8 +13,8 @@ use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::LockKind;
 use unspin_report::figures::{capital, list};
 use unspin_stats::{
-    Comparison, CutOff, Direction, Quantity, Ratio, TOO_FEW_DIGITS, UNBOUNDED, Verdict, effect,
-    format_unbounded, three_digits,
+    Comparison, CutOff, Direction, NotProvenReason, Quantity, Ratio, TOO_FEW_DIGITS, UNBOUNDED, Verdict,
+    effect, format_unbounded, three_digits,
 };
 
 /// Prints the lines. If the control failed, that replaces the second and third.
@@ -77,7 +77,20 @@ pub fn evidence(report: &Report) -> Option<String> {
 pub fn caution(report: &Report) -> Option<String> {
     let analysis = &report.session.analysis;
     let says_nothing = report.control_failure().is_some() || has_no_round(report);
-    baseline::warning(&analysis.control, analysis.noise_floor).filter(|_| !says_nothing)
+    let doubts =
+        baseline::warning(&analysis.control, analysis.noise_floor).into_iter().chain(preload_cost(report));
+    doubts.reduce(|text, sentence| format!("{text} {sentence}")).filter(|_| !says_nothing)
+}
+
+/// That the library itself costs the program time, which a ratio to the control does not show.
+fn preload_cost(report: &Report) -> Option<String> {
+    let no_preload = report.session.no_preload.as_ref()?;
+    let Verdict::ProvenFaster { ratio } = no_preload.verdict else { return None };
+    let claim = claim(report, &no_preload.name, ratio);
+    Some(format!(
+        "{}: the preload library costs that much, and a plan that is deployed pays it, too.",
+        capital(&claim)
+    ))
 }
 
 /// Whether ^C came before a round was complete.
@@ -121,14 +134,19 @@ fn describe_session(report: &Report) -> String {
 /// "poll is faster, 3.1 times as fast as system, with 1.3 times the CPU time; nothing about adaptive."
 fn proven(report: &Report) -> String {
     let control = &report.session.analysis.control;
-    let (mut clauses, mut undecided) = (Vec::new(), Vec::new());
+    let (mut clauses, mut undecided, mut below) = (Vec::new(), Vec::new(), Vec::new());
     for comparison in judged_comparisons(report) {
         let name = &comparison.name;
         match &comparison.verdict {
             Verdict::ProvenFaster { ratio } | Verdict::ProvenSlower { ratio } => {
                 clauses.push(claim(report, name, *ratio) + &price(report, comparison));
             }
-            Verdict::NothingProven { .. } => undecided.push(name.as_str()),
+            Verdict::NothingProven { doubt, .. } => {
+                undecided.push(name.as_str());
+                if let NotProvenReason::BelowFloor { floor } = doubt {
+                    below.push((name.as_str(), *floor));
+                }
+            }
             Verdict::Collapsed(CutOff { limit_s, .. }) => {
                 clauses.push(format!("{name} collapsed, and was stopped after {limit_s:.0} s"));
             }
@@ -150,8 +168,16 @@ fn proven(report: &Report) -> String {
     match (clauses.is_empty(), undecided.is_empty()) {
         (true, _) => {
             let either = undecided.join(" or ");
+            let floors: Vec<String> = below
+                .iter()
+                .map(|(name, floor)| {
+                    format!("{name}'s difference is below the noise floor of {}", effect(*floor))
+                })
+                .collect();
+            let floors =
+                if floors.is_empty() { String::new() } else { format!(": {}", list(&floors, "and")) };
             return format!(
-                "nothing. The runs do not tell whether {either} is better or worse than {control}."
+                "nothing. The runs do not tell whether {either} is better or worse than {control}{floors}."
             );
         }
         (false, false) => clauses.push(format!("nothing about {}", list(&undecided, "and"))),
