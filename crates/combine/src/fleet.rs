@@ -8,7 +8,7 @@ use unspin_stats::fleet::{
     FleetAnalysis, FleetCandidate, FleetComparison, FleetVerdict, HOST_ROUNDS_AT_LEAST, HostRounds,
 };
 use unspin_stats::{
-    Candidate, Comparison, Conclusion, Pairs, Role, Rounding, Run, SampleSet, Settings, Verdict,
+    Candidate, Comparison, Conclusion, Pairs, Role, RoundingBounds, Run, SampleSet, Settings, Verdict,
 };
 
 /// The seed of the permutation tests: the same files give the same report.
@@ -85,8 +85,7 @@ impl Fleet {
 
     /// The only host, if all results are of one: then they are sessions, and no fleet.
     pub fn single_host(&self) -> Option<&str> {
-        let first = &self.hosts[0].proof.machine.host;
-        self.hosts.iter().all(|host| host.proof.machine.host == *first).then_some(first)
+        (distinct(&self.hosts) == 1).then_some(&*self.hosts[0].proof.machine.host)
     }
 
     /// The largest factor that the digits of the figures hide, if that is more than the noise makes: neither rounds nor hosts lower it.
@@ -212,11 +211,11 @@ fn rounds(host: usize, hosts: &[HostResult], is_it: impl Fn(&Comparison) -> bool
     let samples = |candidate, runs: &[Run]| SampleSet { runs: runs.to_vec(), ..SampleSet::new(candidate) };
     let control = samples(Candidate::control(&*analysis.control), &analysis.control_runs);
     let candidate = samples(Candidate::new(&*comparison.name), &comparison.runs);
-    let pairs = Pairs::of(&control, &candidate, analysis.metric.direction);
     let direction = analysis.metric.direction;
-    let rounding = Rounding::of(&control, &candidate).map(|rounding| match comparison.role {
-        Role::AaControl => rounding.bounds_of_pair(direction),
-        _ => rounding.bounds(direction),
-    });
+    let pairs = Pairs::of(&control, &candidate, direction);
+    let rounding = match comparison.role {
+        Role::AaControl => RoundingBounds::of_rounds_of_pair(&control, &candidate, direction),
+        _ => RoundingBounds::of_rounds(&control, &candidate, direction),
+    };
     Some(HostRounds { host, log_ratios: pairs.log_ratios(), rounding })
 }

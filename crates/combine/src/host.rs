@@ -18,9 +18,10 @@ pub struct HostResult {
     pub proof: StoredProof,
 }
 
-/// The number of hosts of which these are results: several of one host are its sessions.
+/// The number of hosts of which these are results: several of one host are its sessions. Hosts can have one name (localhost, copies of
+/// an image); with another processor or other CPUs it is another host.
 pub fn distinct<'a>(results: impl IntoIterator<Item = &'a HostResult>) -> u32 {
-    let hosts: BTreeSet<&str> = results.into_iter().map(|result| &*result.proof.machine.host).collect();
+    let hosts: BTreeSet<(&str, &str, usize)> = results.into_iter().map(HostResult::identity).collect();
     hosts.len() as u32
 }
 
@@ -64,6 +65,12 @@ impl HostResult {
     /// The result that this file has.
     pub fn new(file: String, proof: StoredProof) -> HostResult {
         HostResult { file, name: clean(&proof.machine.host), proof }
+    }
+
+    /// What distinguishes a host from others: its name, its processor, and the number of its CPUs.
+    pub(crate) fn identity(&self) -> (&str, &str, usize) {
+        let machine = &self.proof.machine;
+        (&machine.host, &machine.processor, machine.cpus)
     }
 
     /// Why nothing was measured here that can be compared; none if something was.

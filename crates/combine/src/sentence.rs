@@ -306,17 +306,18 @@ pub fn certainty(fleet: &Fleet, candidate: &JudgedCandidate) -> Option<String> {
 
 /// The floor of the fleet: its noise, or what the digits of its figures hide.
 pub fn noise(fleet: &Fleet) -> String {
-    match (fleet.digits(), fleet.analysis.noise_floor) {
-        (Some(digits), _) => format!(
-            "Mean differences below {} may be due to rounding, because the figures have so few digits: more hosts do not lower that.",
-            effect(digits)
+    match fleet.analysis.noise_floor {
+        Some(floor) if floor.is_of_digits() => format!(
+            "Mean differences below {} may be due to rounding, because the figures of {} have so few digits: more hosts do not lower that.",
+            effect(floor.factor),
+            clean(&fleet.hosts[0].proof.analysis.control)
         ),
-        (None, Some(floor)) => format!(
+        Some(floor) => format!(
             "Mean differences below {} are within the noise, measured by running {} twice on each host.",
             effect(floor.factor),
             clean(&fleet.hosts[0].proof.analysis.control)
         ),
-        (None, None) => "No two hosts ran the control twice, so the noise is that of the candidates.".into(),
+        None => "No two hosts ran the control twice, so the noise is that of the candidates.".into(),
     }
 }
 

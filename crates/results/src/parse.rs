@@ -109,8 +109,13 @@ impl StoredResult {
 fn proof(text: &str) -> Result<StoredProof, ParseError> {
     let proof: StoredProof = read(text)?;
     let compared = proof.analysis.comparisons.iter().flat_map(|comparison| &comparison.runs);
-    let mut values = compared.chain(&proof.analysis.control_runs).filter_map(|run| run.value());
-    let wrong = values.find_map(|value| unspin_stats::comparable(value).err());
+    let wrong = compared.chain(&proof.analysis.control_runs).find_map(|run| {
+        let is_step = |step: f64| step > 0.0 && unspin_stats::comparable(step).is_ok();
+        match run.step {
+            Some(step) if !is_step(step) => Some(format!("the step of a figure is {step}")),
+            _ => unspin_stats::comparable(run.value()?).err(),
+        }
+    });
     match wrong {
         Some(why) => Err(ParseError::Damaged(serde::de::Error::custom(why))),
         None => Ok(proof),

@@ -53,13 +53,12 @@ pub struct StoredProof {
 }
 
 impl StoredProof {
-    /// Whether it is about printed percentiles, and of a build that did not store with how many digits they were printed.
+    /// Whether it is about printed figures, and of a build that did not store with how many digits they were printed.
     pub fn lacks_steps(&self) -> bool {
         let others = self.analysis.comparisons.iter().flat_map(|comparison| &comparison.runs);
         let mut measured =
             self.analysis.control_runs.iter().chain(others).filter(|run| run.value().is_some()).peekable();
-        let is_read_from_table = self.percentile.as_ref().is_some_and(|percentile| percentile.tool.is_some());
-        let is_printed = self.analysis.metric.quantity == Quantity::Other && is_read_from_table;
+        let is_printed = self.analysis.metric.quantity == Quantity::Other;
         is_printed && measured.peek().is_some() && measured.all(|run| run.step.is_none())
     }
 

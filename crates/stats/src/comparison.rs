@@ -5,6 +5,7 @@ use crate::cpu::CpuCost;
 use crate::interval::Ratio;
 use crate::p_value::PValue;
 use crate::permutation::rounds_for_proof;
+use crate::plan::HALF_WIDTH_TARGET;
 use crate::run::Run;
 use crate::sample::Summary;
 use crate::settings::Settings;
@@ -83,9 +84,10 @@ impl Comparison {
             .is_some_and(|rounding| self.minimum_detectable_effect.is_none_or(|noise| rounding >= noise))
     }
 
-    /// Whether the digits make the interval so wide, and by more than is negligible.
+    /// Whether the digits make the interval wider than one that is narrow enough.
     pub fn has_interval_of_digits(&self) -> bool {
-        self.is_limited_by_digits() && self.rounding.is_some_and(|rounding| rounding >= NEGLIGIBLE_ROUNDING)
+        let is_wide = self.rounding.is_some_and(|rounding| rounding >= 1.0 + HALF_WIDTH_TARGET);
+        is_wide && self.is_limited_by_digits()
     }
 
     /// The ratio, if the candidate is proven faster and does not exceed the limit of CPU time.

@@ -56,10 +56,11 @@ impl CpuCostUnit {
 }
 
 impl CpuCost {
-    /// What a candidate costs, for a sentence: "1.31 times the CPU time". None if the interval includes 1.
+    /// What a candidate costs, for a sentence: "1.31 times the CPU time". None if the interval includes 1, or if the figure would be 1.
     pub fn price(&self) -> Option<String> {
-        let differs = !self.times.includes_one();
-        differs.then(|| format!("{} times the CPU time{}", self.times.shown().0, self.per.of_work()))
+        let shown = self.times.shown().0;
+        let differs = !self.times.includes_one() && shown.parse() != Ok(1.0);
+        differs.then(|| format!("{shown} times the CPU time{}", self.per.of_work()))
     }
 
     /// Computed from the rounds in which both ended successfully and used CPU time. `None` below two such rounds.
@@ -154,6 +155,8 @@ mod tests {
         assert_eq!(cost.price().unwrap(), "1.50 times the CPU time");
         let unclear = CpuCost { times: Ratio { lower: 0.9, ..cost.times }, ..cost };
         assert_eq!(unclear.price(), None);
+        let slight = CpuCost { times: Ratio { value: 1.003, lower: 1.001, upper: 1.005 }, ..cost };
+        assert_eq!(slight.price(), None);
         assert!(cost.is_within(0.51) && !cost.is_within(0.49));
         assert_eq!(CpuCost::quotient(&control, &candidate, &Metric::wall_time()), Some(1.5));
     }

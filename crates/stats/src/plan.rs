@@ -39,6 +39,9 @@ pub struct SessionPlan {
     pub half_width_target: f64,
 }
 
+/// The relative half width at which an interval is narrow enough, if the user names no other.
+pub(crate) const HALF_WIDTH_TARGET: f64 = 0.025;
+
 impl SessionPlan {
     /// A plan with the default limits: six to a hundred rounds, one minute, 2.5 %.
     pub fn new(candidates: Vec<Candidate>, metric: Metric, seed: u64) -> SessionPlan {
@@ -52,7 +55,7 @@ impl SessionPlan {
             budget: Duration::from_secs(60),
             deadline: Duration::MAX,
             unjudged: Vec::new(),
-            half_width_target: 0.025,
+            half_width_target: HALF_WIDTH_TARGET,
         }
     }
 

@@ -78,24 +78,55 @@ impl Rounding {
             larger: gain.upper / gain.value * (1.0 + SLACK),
         }
     }
-
-    /// The same for two sets of runs of the control, of which neither is the better one: the factor is that between two values that
-    /// are both printed like the control's mean.
-    pub fn bounds_of_pair(&self, direction: Direction) -> RoundingBounds {
-        RoundingBounds { factor: self.factor_of_control(), ..self.bounds(direction) }
-    }
 }
 
 impl RoundingBounds {
     /// Of the quotient of two values, `after` by `before`, whose ends are those before rounding. `None` if neither was printed.
     pub(crate) fn of_quotient(before: Ratio, after: Ratio) -> Option<RoundingBounds> {
-        let value = after.value / before.value;
-        let smaller = value / (after.lower / before.upper) * (1.0 + SLACK);
-        let larger = after.upper / before.lower / value * (1.0 + SLACK);
+        let is_printed = [before, after].iter().any(|side| side.lower < side.upper);
+        is_printed.then(|| {
+            RoundingBounds::of_ratio(Ratio {
+                value: after.value / before.value,
+                lower: after.lower / before.upper,
+                upper: after.upper / before.lower,
+            })
+        })
+    }
+
+    /// Of the geometric mean of the rounds' ratios. A run of few units counts there as much as one of many, so a few disturbed rounds do
+    /// not hide the rounding of the others, as they do in an arithmetic mean. `None` without rounds, or if no figure was printed.
+    pub fn of_rounds(
+        control: &SampleSet,
+        candidate: &SampleSet,
+        direction: Direction,
+    ) -> Option<RoundingBounds> {
+        let ratios = rounded_rounds(control, candidate);
+        let ratios = ratios.map(|(control, candidate)| times_as_good(control, candidate, direction));
+        geometric_mean(ratios).map(RoundingBounds::of_ratio)
+    }
+
+    /// The same for two sets of runs of the control, of which neither is the better one: the factor is that between two values that
+    /// are both printed like the control's.
+    pub fn of_rounds_of_pair(
+        control: &SampleSet,
+        again: &SampleSet,
+        direction: Direction,
+    ) -> Option<RoundingBounds> {
+        let values = rounded_rounds(control, again).map(|(control, _)| {
+            let (lower, upper) = control.ends();
+            Ratio { value: control.mean, lower, upper }
+        });
+        let values = geometric_mean(values)?;
+        let bounds = RoundingBounds::of_rounds(control, again, direction)?;
+        Some(RoundingBounds { factor: values.upper / values.lower, ..bounds })
+    }
+
+    /// Of a ratio whose ends are those before rounding.
+    fn of_ratio(Ratio { value, lower, upper }: Ratio) -> RoundingBounds {
+        let (smaller, larger) = (value / lower * (1.0 + SLACK), upper / value * (1.0 + SLACK));
         // What brings the ratio to 1.
         let factor = if value >= 1.0 { smaller } else { larger };
-        let is_printed = [before, after].iter().any(|side| side.lower < side.upper);
-        is_printed.then_some(RoundingBounds { factor, smaller, larger })
+        RoundingBounds { factor, smaller, larger }
     }
 
     /// The bounds that hold for both.
@@ -129,6 +160,27 @@ impl RoundedMean {
     fn ends(&self) -> (f64, f64) {
         ((self.mean - self.half).max(0.25 * self.mean), self.mean + self.half)
     }
+}
+
+/// The printed figures of each round in which both sides have one.
+fn rounded_rounds<'a>(
+    control: &'a SampleSet,
+    candidate: &'a SampleSet,
+) -> impl Iterator<Item = (RoundedMean, RoundedMean)> + 'a {
+    let rounds = control.runs.iter().zip(&candidate.runs);
+    rounds
+        .filter_map(|(control, candidate)| Some((RoundedMean::of([control])?, RoundedMean::of([candidate])?)))
+}
+
+/// The geometric mean of values, and of their ends. `None` without values, or if no ends differ.
+fn geometric_mean(values: impl Iterator<Item = Ratio>) -> Option<Ratio> {
+    let values: Vec<Ratio> = values.collect();
+    let of = |part: fn(&Ratio) -> f64| {
+        let logs: Vec<f64> = values.iter().map(|value| part(value).ln()).collect();
+        mean(&logs).exp()
+    };
+    let is_printed = values.iter().any(|value| value.lower < value.upper);
+    is_printed.then(|| Ratio { value: of(|v| v.value), lower: of(|v| v.lower), upper: of(|v| v.upper) })
 }
 
 /// How many times as good the candidate is, between the ends before rounding.
@@ -200,10 +252,27 @@ mod tests {
     }
 
     #[test]
+    fn disturbed_round_does_not_hide_the_rounding_of_the_others() {
+        let [mut control, mut candidate] = [[1.0; 20], [2.0; 20]];
+        (control[7], candidate[7]) = (50.0, 50.0);
+        let sides = (printed(&control, 1.0), printed(&candidate, 1.0));
+        let bounds = RoundingBounds::of_rounds(&sides.0, &sides.1, Direction::LowerIsBetter).unwrap();
+        // The values before rounding may all have been equal: 1.5 in the 19 rounds.
+        assert!(bounds.factor >= 2f64.powf(0.95), "{bounds:?}");
+        let exact = 0.5f64.powf(0.95);
+        let widened = bounds.widen(Ratio { value: exact, lower: exact, upper: exact });
+        assert!(widened.upper >= 1.0 && widened.lower <= 0.2f64.powf(0.95), "{widened:?}");
+        let pair = RoundingBounds::of_rounds_of_pair(&sides.0, &sides.0, Direction::LowerIsBetter).unwrap();
+        assert!(pair.factor >= 3f64.powf(0.95) && pair.factor < 3.0, "{pair:?}");
+    }
+
+    #[test]
     fn figures_that_are_not_printed_are_not_rounded() {
         let mut plain = printed(&[1.0; 6], 1.0);
         plain.runs.iter_mut().for_each(|run| run.step = None);
         assert_eq!(Rounding::of(&plain, &plain), None);
         assert_eq!(Rounding::of(&plain, &printed(&[], 1.0)), None);
+        assert_eq!(RoundingBounds::of_rounds(&plain, &plain, Direction::LowerIsBetter), None);
+        assert_eq!(RoundingBounds::of_rounds(&plain, &printed(&[], 1.0), Direction::LowerIsBetter), None);
     }
 }

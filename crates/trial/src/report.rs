@@ -1,6 +1,7 @@
 //! The whole result, before it is printed or written.
 
 use super::configuration::Configuration;
+use super::ending::RunEnd;
 use super::locks::Locks;
 use super::metering::EndedEarly;
 use super::percentile::PercentileEvidence;
@@ -158,12 +159,20 @@ impl Report {
         })
     }
 
-    /// What to do if no run of any configuration has succeeded: then it is the program that fails. Empty if a run has.
+    /// What to do if no run of any configuration has succeeded: then it is the program that fails, or its output lacks the figure. Empty
+    /// if a run has.
     fn advice_on_failure(&self, reason: &str) -> String {
         let samples = &self.session.experiment.samples;
         let mut runs = samples.iter().flat_map(|samples| samples.warm_up.iter().chain(&samples.runs));
-        match runs.any(|run| run.value().is_some()) {
-            true => String::new(),
+        if runs.any(|run| run.value().is_some()) {
+            return String::new();
+        }
+        let ended_well = self.session.runs.iter().any(|run| run.trial.ending == RunEnd::Exited { code: 0 });
+        match ended_well {
+            true => {
+                " No run has a figure that can be compared: let --metric name one that the program prints."
+                    .into()
+            }
             false => {
                 format!(" No run succeeded ({reason}): make the program run by itself first, without unspin.")
             }

@@ -155,6 +155,7 @@ fn missing_metric_is_reported_once() {
     assert_eq!(code, Some(4), "{out}{err}");
     let said = flat(&out).matches("no number for --metric 'nosuch' in its output").count();
     assert_eq!(said, 1, "{out}");
+    assert!(flat(&out).contains("No run has a figure that can be compared: let --metric name one"), "{out}");
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn figures_in_several_units_are_compared_in_one() {
     let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.contains("mean ± sd [/s]") && flat(&out).contains("its tps is 2.0 times kernel's"), "{out}");
-    assert!(flat(&out).contains("The figures have steps of 1 /s: a difference below 0.1 % cannot"), "{out}");
+    assert!(flat(&out).contains("differences below 0.1 % are within the steps of the figures"), "{out}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use unspin_stats::fleet::{FleetAnalysis, FleetCandidate, FleetDoubt, FleetVerdic
 use unspin_stats::independent::{IndependentSample, IndependentTest, IndependentVerdict, judge};
 use unspin_stats::{
     Analysis, Candidate, Comparison, Direction, Experiment, Metric, NotProvenReason, Pairs, Ratio,
-    RoundedMean, Rounding, Run, RunOutcome, SampleSet, Settings, SpreadVerdict, Verdict,
+    RoundedMean, RoundingBounds, Run, RunOutcome, SampleSet, Settings, SpreadVerdict, Verdict,
 };
 
 /// Whether the statistics know how the figures were printed.
@@ -159,17 +159,20 @@ const HOSTS: usize = 8;
 
 /// Hosts whose true values are these. One host may print more digits than the others.
 fn fleet(means: [f64; 2], cv: f64, seed: u64, steps: Steps) -> FleetAnalysis {
+    fleet_of(seed, |host| samples(means, cv, seed * 100 + host, steps))
+}
+
+fn fleet_of(seed: u64, samples: impl Fn(u64) -> [SampleSet; 3]) -> FleetAnalysis {
     let (mut hosts, mut pairs) = (Vec::new(), Vec::new());
     for host in 0..HOSTS {
-        let [control, again, candidate] = samples(means, cv, seed * 100 + host as u64, steps);
+        let [control, again, candidate] = samples(host as u64);
         let rounds = |with: &SampleSet, rounding| HostRounds {
             host,
             log_ratios: Pairs::of(&control, with, DIRECTION).log_ratios(),
             rounding,
         };
-        let rounding = |with| Rounding::of(&control, with);
-        hosts.push(rounds(&candidate, rounding(&candidate).map(|found| found.bounds(DIRECTION))));
-        pairs.push(rounds(&again, rounding(&again).map(|found| found.bounds_of_pair(DIRECTION))));
+        hosts.push(rounds(&candidate, RoundingBounds::of_rounds(&control, &candidate, DIRECTION)));
+        pairs.push(rounds(&again, RoundingBounds::of_rounds_of_pair(&control, &again, DIRECTION)));
     }
     let settings = Settings { draws: 499, ..Settings::default() };
     FleetAnalysis::of(&[FleetCandidate { name: "poll".into(), hosts }], &pairs, &settings, seed)
@@ -205,6 +208,20 @@ fn fleet_proves_no_difference_that_rounding_makes() {
         panic!("the digits are the reason")
     };
     assert!((floor - 1.5).abs() < 1e-6, "{floor}");
+}
+
+/// A round in which another program ran is large on both sides, and hides nothing of how the others were rounded.
+#[test]
+fn disturbed_round_does_not_let_a_fleet_prove_rounding() {
+    for seed in 0..4 {
+        let disturbed = |host| {
+            let mut samples = samples([1.495, 1.505], 0.0005, seed * 100 + host, Steps::Known);
+            samples.iter_mut().for_each(|side| side.runs[3].outcome = RunOutcome::measured(50.0));
+            samples
+        };
+        let analysis = fleet_of(seed, disturbed);
+        assert!(!fleet_proves(&analysis), "{:?}", analysis.comparisons);
+    }
 }
 
 #[test]

@@ -69,18 +69,22 @@ impl Tool {
     }
 
     /// The width of the buckets in which the tool counts latencies of this size, in seconds (of HdrHistogram, in the table's unit): at
-    /// most 1/64 in fio (`FIO_IO_U_PLAT_BITS` is 6), 1/1024 in HdrHistogram with its usual three digits. 0 if it keeps each latency.
+    /// most 1/64 in fio (`FIO_IO_U_PLAT_BITS` is 6), 1/1024 in HdrHistogram with its usual three digits. wrk and wrk2 count whole
+    /// microseconds, and print hundredths. 0 if it keeps each latency.
     pub fn bucket(self, latency: f64) -> f64 {
         /// HdrHistogram counts in the largest power of 2 that is not above the smallest latency for which it was made: 10 us in
         /// redis-benchmark (`CONFIG_LATENCY_HISTOGRAM_MIN_VALUE`) and memtier_benchmark (`LATENCY_HDR_MIN_VALUE`).
         const UNIT_BELOW_10_US: f64 = 8e-6;
+        const MICROSECOND: f64 = 1e-6;
         match self {
             Tool::Fio => latency / 64.0,
-            Tool::Wrk2 | Tool::HdrHistogram => latency / 1024.0,
+            Tool::Wrk => MICROSECOND,
+            Tool::Wrk2 => (latency / 1024.0).max(MICROSECOND),
+            Tool::HdrHistogram => latency / 1024.0,
             Tool::Memtier | Tool::RedisBenchmark | Tool::RedisBenchmarkCsv => {
                 (latency / 1024.0).max(UNIT_BELOW_10_US)
             }
-            Tool::Wrk | Tool::Hey | Tool::Oha | Tool::Ab => 0.0,
+            Tool::Hey | Tool::Oha | Tool::Ab => 0.0,
         }
     }
 }

@@ -71,7 +71,20 @@ pub fn number(text: &str, context: Context) -> Result<Number, String> {
 
 /// A unit of the last digit of a number as Rust writes it: 0.01 for "6.49", 1 for "12", 0.00001 for "1.50e-3". The distance of
 /// neighbouring numbers with as many digits.
+///
+/// Python and JavaScript print 3 * 0.1 as 0.30000000000000004. A double has 15 digits that its decimals are sure of, so those behind are
+/// no digits of a figure, and neither are the zeros to which the others are rounded.
 pub fn step_of(number: &str) -> f64 {
+    const SURE_DIGITS: usize = 15;
+    let significant = number.trim_start_matches(['0', '.']);
+    let digits = significant.bytes().take_while(|byte| !b"eE".contains(byte)).filter(u8::is_ascii_digit);
+    if digits.count() > SURE_DIGITS
+        && let Ok(value) = number.parse::<f64>()
+    {
+        let rounded = format!("{value:.*e}", SURE_DIGITS - 1);
+        let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+        return step_of(&format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.')));
+    }
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let exponent: f64 = exponent.parse().unwrap_or(0.0);

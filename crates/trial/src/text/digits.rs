@@ -25,7 +25,11 @@ pub fn sentence(report: &Report) -> Option<String> {
     }
     // The floor is that of the control's figures; a candidate may have others.
     let steps = report.session.runs.iter().filter(|run| run.candidate == 0 || withheld.is_some());
-    let step = quantity(steps.filter_map(|run| run.trial.step).reduce(f64::min)?, &analysis.metric.unit);
+    let steps: Vec<f64> = steps.filter_map(|run| run.trial.step).collect();
+    let shown = |step: Option<f64>| Some(quantity(step?, &analysis.metric.unit));
+    let (least, most) =
+        (shown(steps.iter().copied().reduce(f64::min))?, shown(steps.iter().copied().reduce(f64::max))?);
+    let step = if least == most { least } else { format!("{least} to {most}") };
     Some(format!(
         "The figures have steps of {step}: a difference below {} cannot be told, whatever the number of rounds. Let the program \
          print more digits, or compare larger figures.",
