@@ -225,7 +225,7 @@ impl Locks {
         };
         for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| has_no_table(c)) {
             let Some(setup) = &configuration.setup else { continue };
-            if session.first_failure(index).is_some() || session.trials(index).next().is_none() {
+            if session.failures(index).next().is_some() || session.trials(index).next().is_none() {
                 continue; // The verdict reports the failure.
             }
             let name = configuration.name();

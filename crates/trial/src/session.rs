@@ -159,9 +159,13 @@ impl Session {
         self.runs.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)
     }
 
-    /// The first failed run of a configuration, including the warm-up.
-    pub fn first_failure(&self, candidate: usize) -> Option<&Trial> {
-        self.runs.iter().filter(|e| e.candidate == candidate).map(|e| &e.trial).find(|t| t.value.is_err())
+    /// The failed runs of a configuration, including the warm-up.
+    pub fn failures(&self, candidate: usize) -> impl Iterator<Item = &Trial> {
+        self.runs
+            .iter()
+            .filter(move |e| e.candidate == candidate)
+            .map(|e| &e.trial)
+            .filter(|t| t.value.is_err())
     }
 }
 

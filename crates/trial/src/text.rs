@@ -241,7 +241,7 @@ impl Text<'_> {
 
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, configuration) in self.0.configurations.iter().enumerate() {
-            let Some(trial) = self.0.session.first_failure(index) else { continue };
+            let Some(trial) = self.0.session.failures(index).next() else { continue };
             let reason = trial.value.as_ref().err().map_or("", String::as_str);
             let first = format!("First failure of {}: {reason}.", configuration.name());
             let has_output = !trial.output_tail.trim().is_empty();

@@ -220,3 +220,20 @@ fn workflow_files_keep_to_the_published_schemas() {
         assert!(!check(schema, &flawed).unwrap().status.success(), "{schema}");
     }
 }
+
+/// A reader of the job's page alone learns why nothing could be compared.
+#[test]
+fn summary_of_a_failed_control_has_the_reason() {
+    let script = concat!(
+        env!("CARGO_BIN_EXE_unspin"),
+        " semopbench -g 1 -s 1 -n 1 > /dev/null; echo 'lost: message 17' >&2; exit 7"
+    );
+    let (out, _, code) =
+        finish(&mut unspin(&["prove", "--ci", "--runs", "6", "--sysv", "rcu", "sh", "-c", script]));
+    assert_eq!(code, Some(4), "{out}");
+    let (_, summary) = out.split_once("\n## unspin prove: ").expect(&out);
+    let why = "First failure of kernel: it ended with exit code 7. Its output ends with: lost: message 17";
+    assert!(summary.contains(why), "{summary}");
+    let row = summary.lines().find(|line| line.starts_with("| `kernel` |")).expect(summary);
+    assert!(row.ends_with("| 0 | 1 |"), "the warm-up failed: {row}");
+}

@@ -104,6 +104,7 @@ impl JobResult {
         result.certainty = certainty.reduce(|certainty, evidence| format!("{certainty} {evidence}"));
         result.compared = summary::compared(report);
         result.warnings.extend(summary::caution(report));
+        result.warnings.extend(first_failures(report));
         let row = |(index, configuration): (usize, &Configuration)| Row {
             name: configuration.name().to_owned(),
             cells: Cells::of(report, index, &scale),
@@ -165,6 +166,17 @@ fn repeat(words: Option<&[OsString]>) -> String {
 fn place(machine: &Machine, build: &Build) -> String {
     let Machine { cpus, processor, kernel, .. } = machine;
     format!("{cpus} CPUs ({processor}), Linux {kernel}, unspin {} ({})", build.version, build.commit)
+}
+
+/// Why runs failed: one sentence for each configuration that has failed runs, with the last line of the first one's output.
+fn first_failures(report: &Report) -> impl Iterator<Item = String> + '_ {
+    report.configurations.iter().enumerate().filter_map(|(index, configuration)| {
+        let trial = report.session.failures(index).next()?;
+        let reason = trial.value.as_ref().err()?;
+        let last = trial.output_tail.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.map_or(String::new(), |line| format!(" Its output ends with: {}", line.trim()));
+        Some(format!("First failure of {}: {reason}.{last}", configuration.name()))
+    })
 }
 
 /// What the printed report says about the next step, if nothing is proven better.

@@ -23,7 +23,7 @@ pub struct Cells {
     pub p_of_spread: String,
     /// Number of runs.
     pub runs: usize,
-    /// Number of those that failed.
+    /// Number of failed runs, with the warm-up.
     pub failed: usize,
 }
 
@@ -66,7 +66,7 @@ impl Cells {
             p: comparison.and_then(|c| c.shown_p(&analysis.settings)).map_or("-".into(), p_value),
             p_of_spread: comparison.and_then(p_of_spread).map_or("-".into(), p_value),
             runs: report.session.trials(index).count(),
-            failed: report.session.trials(index).filter(|t| t.value.is_err()).count(),
+            failed: report.session.failures(index).count(),
         }
     }
 }
