@@ -4,7 +4,7 @@ use crate::format::clean;
 use std::collections::BTreeSet;
 use unspin_results::StoredProof;
 use unspin_stats::fleet::HOST_ROUNDS_AT_LEAST;
-use unspin_stats::{Comparison, Verdict};
+use unspin_stats::{Comparison, Role, Verdict};
 
 /// A stored result.
 #[derive(Clone, Debug)]
@@ -57,6 +57,10 @@ impl HostResult {
             return Some(reason);
         }
         let rounds = self.proof.rounds;
+        let is_whole = self.proof.aborted.is_none() && !self.proof.interrupted;
+        if rounds == 0 && is_whole && !comparisons.iter().any(|c| c.role == Role::Candidate) {
+            return Some("no candidate was judged".into());
+        }
         let few = rounds < HOST_ROUNDS_AT_LEAST && !comparisons.iter().any(is_cut_off);
         let ended = match &self.proof.aborted {
             Some(reason) => format!(", ended early: {}", clean(reason)),

@@ -21,6 +21,9 @@ impl fmt::Display for Markdown<'_> {
                 writeln!(f, "  {}", text(&capital(certainty)))?;
             }
         }
+        if let Some(nothing) = results.without_candidates() {
+            writeln!(f, "- **{}**", text(&capital(nothing)))?;
+        }
         let summary = &results.summary;
         writeln!(f, "\nCompared: {} {}", text(&summary.compared), text(&summary.noise))?;
         for sentence in &summary.hosts {

@@ -7,6 +7,10 @@ use unspin_report::figures::list;
 use unspin_report::shell_line;
 use unspin_stats::fleet::FleetVerdict;
 
+/// What to do if no host judged a candidate.
+const GIVE_A_CANDIDATE: &str = "Judge the same candidate on each host: give one to `unspin prove` (--mutex, --waits, --use-plan FILE). A \
+    search judges only what it finds, and the report of each host says why it found nothing.";
+
 /// One sentence for each thing to do.
 pub fn steps(fleet: &Fleet) -> Vec<String> {
     let mut steps = Vec::new();
@@ -37,6 +41,9 @@ pub fn steps(fleet: &Fleet) -> Vec<String> {
                 list(&which, "and")
             ));
         }
+    }
+    if fleet.candidates.is_empty() {
+        return vec![GIVE_A_CANDIDATE.into()];
     }
     let lost: Vec<&str> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.as_str()).collect();
     if !lost.is_empty() {

@@ -18,6 +18,7 @@ pub fn compared(fleet: &Fleet) -> String {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
+    let names = if names.is_empty() { "no candidate".into() } else { list(&names, "and") };
     let rounds: u32 = fleet.usable().map(|result| result.proof.rounds).sum();
     let measured = hosts(distinct(fleet.usable()) as usize);
     let measured = match fleet.has_sessions() {
@@ -26,7 +27,7 @@ pub fn compared(fleet: &Fleet) -> String {
     };
     format!(
         "{} with {}, by {}, {better}: {measured} with {rounds} rounds; each host is compared with itself only.",
-        list(&names, "and"),
+        names,
         clean(&first.control),
         clean(&first.metric.name),
     )

@@ -1,7 +1,7 @@
 //! From results to reports.
 
 use crate::testing::{HostModel, build, combined, results};
-use crate::{HostResult, Text, combine};
+use crate::{HostResult, Markdown, Text, combine};
 use unspin_results::CombinedResults;
 use unspin_stats::{Conclusion, Direction, Metric};
 
@@ -42,6 +42,27 @@ fn fleet_that_agrees_is_one_verdict() {
         "{report}"
     );
     assert!(report.contains("a further host"), "{report}");
+}
+
+/// Issue 30: searches that found nothing were combined without a word about what is proven, and what to do.
+#[test]
+fn searches_that_found_nothing_say_how_to_give_a_candidate() {
+    for rounds in [8, 0] {
+        let hosts = ["n1", "n2"].map(|name| HostModel { rounds, ..HostModel::new(name, &[]) });
+        let fleet = combined(&hosts);
+        assert_eq!((fleet.conclusion, fleet.candidates.len()), (Conclusion::Failed, 0));
+        let text = report(&fleet);
+        for part in [
+            "Compared: no candidate with system, by wall time",
+            "Proven: nothing, because no host judged a candidate.",
+            "What to do Judge the same candidate on each host: give one to `unspin prove` (--mutex, --waits, --use-plan FILE).",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("Measure again") && !text.contains("are needed"), "{text}");
+        let markdown = Markdown(&fleet).to_string();
+        assert!(markdown.contains("\n- **Nothing, because no host judged a candidate.**\n"), "{markdown}");
+    }
 }
 
 /// Issue 30: p99s that are printed as 3 ms and as 2 ms on each of eight hosts may be 2.51 and 2.49 ms.
