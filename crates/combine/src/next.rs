@@ -1,7 +1,7 @@
 //! What to do with the verdict.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts};
+use crate::format::{clean, first_of, hosts, list_first};
 use crate::table::plan_lines;
 use unspin_report::figures::list;
 use unspin_report::shell_line;
@@ -34,20 +34,19 @@ pub fn steps(fleet: &Fleet) -> Vec<String> {
             });
         }
         if !candidate.lacking.is_empty() {
-            let which: Vec<&str> =
-                candidate.lacking.iter().map(|&host| fleet.hosts[host].name.as_str()).collect();
+            let which = candidate.lacking.iter().map(|&host| fleet.hosts[host].name.clone());
             steps.push(format!(
                 "Measure {name} on {}, with the options that the other hosts had.",
-                list(&which, "and")
+                list_first(which.collect())
             ));
         }
     }
     if fleet.candidates.is_empty() {
         return vec![GIVE_A_CANDIDATE.into()];
     }
-    let lost: Vec<&str> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.as_str()).collect();
+    let lost: Vec<String> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.clone()).collect();
     if !lost.is_empty() {
-        steps.push(format!("Measure again on {}.", list(&lost, "and")));
+        steps.push(format!("Measure again on {}.", list_first(lost)));
     }
     let is_open = |candidate: &JudgedCandidate| {
         matches!(candidate.comparison.verdict, FleetVerdict::NothingProven { .. })
@@ -94,12 +93,12 @@ fn plans(fleet: &Fleet) -> String {
             clean(&shell_line(&fleet.hosts[0].proof.command))
         ),
         several => {
-            let each: Vec<String> = several.iter().map(|(_, which)| list(which, "and")).collect();
+            let each: Vec<String> = several.iter().map(|(_, which)| list_first(which.clone())).collect();
             format!(
                 "The hosts proved {} different plans ({}): measure one of them on all hosts, by `unspin prove --use-plan FILE`, \
                  before you use it.",
                 several.len(),
-                each.join("; ")
+                first_of(each).join("; ")
             )
         }
     }

@@ -281,3 +281,25 @@ fn document_is_read_back_as_it_was_written() {
         assert_eq!(read, written);
     }
 }
+
+/// Issue 30: of a thousand hosts the verdict named 334, and so did the heading of the page.
+#[test]
+fn verdict_about_many_hosts_names_the_first() {
+    let of_other_speed = |(host, n): (HostModel, u32)| HostModel { speed: 1.0 + 0.01 * f64::from(n), ..host };
+    let hosts: Vec<HostModel> =
+        hosts(&[1.5, 0.7].repeat(20)).into_iter().zip(0..).map(of_other_speed).collect();
+    let fleet = combined(&hosts);
+    let verdict = &fleet.candidates[0].sentence;
+    let names = ": n2, n4, n6, n8, n10, n12, n14, n16, n18, n20, and 10 more. It is not recommended for all.";
+    assert!(verdict.ends_with(names), "{verdict}");
+    let lost: Vec<HostModel> = hosts.into_iter().map(|host| HostModel { rounds: 1, ..host }).collect();
+    let report = report(&combined(&lost));
+    assert!(
+        report.contains("n10 in n10.json (1 rounds; at least 5 are needed); and 30 more. The verdict"),
+        "{report}"
+    );
+    assert!(
+        report.contains("Measure again on n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, and 30 more."),
+        "{report}"
+    );
+}
