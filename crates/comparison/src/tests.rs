@@ -174,6 +174,7 @@ fn other_mix_of_machines_is_refused() {
     let on = |host: &str, control: f64, seed| {
         let mut session = simulated(|s| s.control = control, seed);
         session.proof.machine.host = host.into();
+        session.proof.machine.processor = format!("a {host} one");
         session
     };
     let before = [on("fast", 1.0, 1), on("fast", 1.0, 2), on("slow", 4.0, 3)];
@@ -182,11 +183,34 @@ fn other_mix_of_machines_is_refused() {
     for options in [CompareOptions::default(), forced] {
         let refused = refusal(&before, &after, &options);
         assert!(refused.contains("the mix of machines would decide"), "{refused}");
+        let named = if options.across_machines { "a.json (2 CPUs, a fast one)" } else { "a.json (fast)" };
+        assert!(refused.contains(named), "{refused}");
     }
     let [fast, _, slow] = after;
     let settings = Settings { resamples: 199, draws: 199, cpu_limit: None, ..Settings::default() };
     let alike = [before[0].clone(), before[2].clone()];
     assert!(compare_with(&alike, &[fast, slow], &CompareOptions::default(), build(), settings).is_ok());
+}
+
+/// Issue 30: containers of one machine have host names of their own, and some have the same name twice.
+#[test]
+fn names_of_containers_are_no_mix_of_machines() {
+    let names = [["c1", "c1", "c2"], ["c1", "c3", "c3"]];
+    let mut seed = 0;
+    let sides = names.map(|side| {
+        side.map(|host| {
+            seed += 1;
+            let mut session = slower(1.0, seed);
+            session.proof.machine.host = host.into();
+            session
+        })
+    });
+    let refused = refusal(&sides[0], &sides[1], &CompareOptions::default());
+    assert!(refused.contains("the mix of machines would decide"), "{refused}");
+    assert!(refused.contains("--across-machines"), "{refused}");
+    let forced = CompareOptions { across_machines: true, ..CompareOptions::default() };
+    let result = crate::compare(&sides[0], &sides[1], &forced, build()).unwrap();
+    assert_eq!(result.basis, Basis::Figures);
 }
 
 #[test]
