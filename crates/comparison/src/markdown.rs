@@ -1,6 +1,6 @@
 //! The result as Markdown for a comment on a pull request.
 
-use crate::table::{self, CellTable, EXPLANATION};
+use crate::table::{self, CellTable};
 use crate::text::place;
 use std::fmt::{self, Formatter};
 use unspin_report::markdown::{Align, Table, code, text};
@@ -28,7 +28,7 @@ impl fmt::Display for Markdown<'_> {
         for table in tables.iter().flatten() {
             write_table(f, table)?;
         }
-        writeln!(f, "{}\n", text(EXPLANATION))?;
+        writeln!(f, "{}\n", text(&table::explanation(result)))?;
         for sentence in result.limit.iter().chain(&result.warnings) {
             writeln!(f, "- {}", text(sentence))?;
         }

@@ -68,6 +68,25 @@ fn rate_that_falls_is_worse() {
     assert!(no_rate_falls_by_more.starts_with("--fail-if-slower: TPS is a rate"), "{no_rate_falls_by_more}");
 }
 
+/// Issue 30: below a ratio of 1.00 (0.97–1.02) a sentence said 1.00 times as long (0.98–1.03).
+#[test]
+fn time_whose_direction_is_open_is_stated_as_in_the_table() {
+    let result = compare(&slower(1.0, 1), &slower(1.001, 2), &CompareOptions::default());
+    for compared in &result.figures {
+        let (value, [lower, upper]) = compared.judged.test.unwrap().ratio.shown();
+        let expected =
+            format!("it is {value} times as fast as before in these runs (95 % interval {lower}–{upper}, ");
+        assert!(compared.judged.sentence.contains(&expected), "{}", compared.judged.sentence);
+    }
+    let ratios = result.figures.iter().filter_map(|compared| compared.judged.test);
+    assert!(ratios.map(|test| test.ratio.value).any(|ratio| ratio < 1.0), "one would have been inverted");
+    assert!(!Text(&result).to_string().contains("the inverse"), "no sentence has one");
+    let slow = compare(&slower(1.0, 1), &slower(1.3, 2), &CompareOptions::default());
+    for shown in [Text(&slow).to_string(), Markdown(&slow).to_string()] {
+        assert!(shown.contains("the inverse, if it is slower."), "{shown}");
+    }
+}
+
 /// Every run of these sessions uses this CPU time; of a candidate `times` as much. Runs differ by a part in a thousand.
 fn with_cpu(mut session: Session, seconds: f64, times: f64) -> Session {
     let set = |runs: &mut Vec<Run>, seconds: f64| {

@@ -112,10 +112,7 @@ fn tested(judged: &Judged) -> Option<(IndependentTest, IndependentVerdict)> {
 
 /// "it takes 1.12 times as long as before", and the ends of that factor.
 fn quotient(ratio: Ratio, metric: &Metric) -> (String, String) {
-    let is_inverted = match metric.quantity {
-        Quantity::WallTime => ratio.value < 1.0,
-        Quantity::CpuTime | Quantity::Other => metric.direction == Direction::LowerIsBetter,
-    };
+    let is_inverted = is_inverted(ratio, metric);
     let shown = if is_inverted { inverse(ratio) } else { ratio };
     let (value, [lower, upper]) = shown.shown();
     let phrase = match metric.quantity {
@@ -124,6 +121,15 @@ fn quotient(ratio: Ratio, metric: &Metric) -> (String, String) {
         Quantity::CpuTime | Quantity::Other => format!("its {} is {value} times that before", metric.name),
     };
     (phrase, format!("{lower}–{upper}"))
+}
+
+/// Whether a sentence has the inverse of this ratio: times as long, or the quotient of figures of which less is better. A time whose
+/// direction is open is stated as in the table.
+pub fn is_inverted(ratio: Ratio, metric: &Metric) -> bool {
+    match metric.quantity {
+        Quantity::WallTime => ratio.value < 1.0 && !ratio.includes_one(),
+        Quantity::CpuTime | Quantity::Other => metric.direction == Direction::LowerIsBetter,
+    }
 }
 
 fn inverse(ratio: Ratio) -> Ratio {
