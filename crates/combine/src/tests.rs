@@ -42,6 +42,8 @@ fn fleet_that_agrees_is_one_verdict() {
         "{report}"
     );
     assert!(report.contains("a further host"), "{report}");
+    let markdown = Markdown(&fleet).to_string();
+    assert!(markdown.contains("are the same (below): `unspin run --use-plan FILE -- "), "{markdown}");
 }
 
 /// Issue 30: searches that found nothing were combined without a word about what is proven, and what to do.

@@ -425,6 +425,8 @@ fn what_limits_a_comparison_is_said() {
     ] {
         assert!(all.contains(part), "{part}: {all}");
     }
+    let markdown = Markdown(&result).to_string();
+    assert!(markdown.contains(", except of `no preload`: to judge"), "backticks are code: {markdown}");
     assert!(result.floor.unwrap() > 1.1, "drift raises the floor: {:?}", result.floor);
 }
 
