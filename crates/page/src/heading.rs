@@ -43,7 +43,8 @@ pub fn verdict(proven: &str, names: &[&str]) -> Markup {
 /// in [`prose`].
 fn with_names(sentence: &str, names: &[&str]) -> Markup {
     let parts: Vec<&str> = sentence.split('`').collect();
-    if parts.len() % 2 == 0 || names.iter().any(|name| name.contains('`')) {
+    let is_paired = parts.len() % 2 == 1;
+    if !is_paired || names.iter().any(|name| name.contains('`')) {
         return names_as_code(sentence, names);
     }
     html! {
