@@ -22,7 +22,7 @@ impl fmt::Display for Markdown<'_> {
             }
         }
         if let Some(nothing) = results.without_candidates() {
-            writeln!(f, "- **{}**", text(&capital(nothing)))?;
+            writeln!(f, "- **Proven: {}**", text(nothing))?;
         }
         let summary = &results.summary;
         writeln!(f, "\nCompared: {} {}", prose(&summary.compared), prose(&summary.noise))?;

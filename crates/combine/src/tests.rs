@@ -63,7 +63,10 @@ fn searches_that_found_nothing_say_how_to_give_a_candidate() {
         }
         assert!(!text.contains("Measure again") && !text.contains("are needed"), "{text}");
         let markdown = Markdown(&fleet).to_string();
-        assert!(markdown.contains("\n- **Nothing, because no host judged a candidate.**\n"), "{markdown}");
+        assert!(
+            markdown.contains("\n- **Proven: nothing, because no host judged a candidate.**\n"),
+            "{markdown}"
+        );
     }
 }
 
