@@ -1,11 +1,10 @@
 //! One result: a session of `unspin prove` on one host.
 
-use crate::format::clean;
+use crate::format::{clean, list_first};
 use std::collections::BTreeSet;
-use unspin_report::figures::list;
 use unspin_results::StoredProof;
 use unspin_stats::fleet::HOST_ROUNDS_AT_LEAST;
-use unspin_stats::{Comparison, Verdict};
+use unspin_stats::{Comparison, Role, Verdict};
 
 /// A stored result.
 #[derive(Clone, Debug)]
@@ -18,10 +17,9 @@ pub struct HostResult {
     pub proof: StoredProof,
 }
 
-/// The number of hosts of which these are results: several of one host are its sessions. Hosts can have one name (localhost, copies of
-/// an image); with another processor or other CPUs it is another host.
+/// The number of hosts of which these are results: several of one host are its sessions.
 pub fn distinct<'a>(results: impl IntoIterator<Item = &'a HostResult>) -> u32 {
-    let hosts: BTreeSet<(&str, &str, usize)> = results.into_iter().map(HostResult::identity).collect();
+    let hosts: BTreeSet<_> = results.into_iter().map(|result| result.proof.machine.identity()).collect();
     hosts.len() as u32
 }
 
@@ -43,7 +41,7 @@ pub fn grouped<'a, V: PartialEq>(
 
 /// The names of hosts: `n1, n2 and n3`.
 pub fn names(hosts: &[&HostResult]) -> String {
-    list(&hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), "and")
+    list_first(hosts.iter().map(|host| host.name.clone()).collect())
 }
 
 /// Puts a number behind the names of hosts that have several results.
@@ -67,12 +65,6 @@ impl HostResult {
         HostResult { file, name: clean(&proof.machine.host), proof }
     }
 
-    /// What distinguishes a host from others: its name, its processor, and the number of its CPUs.
-    pub(crate) fn identity(&self) -> (&str, &str, usize) {
-        let machine = &self.proof.machine;
-        (&machine.host, &machine.processor, machine.cpus)
-    }
-
     /// Why nothing was measured here that can be compared; none if something was.
     pub(crate) fn failure(&self) -> Option<String> {
         let comparisons = &self.proof.analysis.comparisons;
@@ -86,6 +78,10 @@ impl HostResult {
             return Some(reason);
         }
         let rounds = self.proof.rounds;
+        let is_whole = self.proof.aborted.is_none() && !self.proof.interrupted;
+        if rounds == 0 && is_whole && !comparisons.iter().any(|c| c.role == Role::Candidate) {
+            return Some("no candidate was judged".into());
+        }
         let few = rounds < HOST_ROUNDS_AT_LEAST && !comparisons.iter().any(is_cut_off);
         let ended = match &self.proof.aborted {
             Some(reason) => format!(", ended early: {}", clean(reason)),

@@ -4,7 +4,7 @@ use crate::format::clean;
 use crate::table::{TITLES, common_plan, group_lines, lines, ranked};
 use std::fmt::{self, Formatter};
 use unspin_report::figures::capital;
-use unspin_report::markdown::{Align, Table, code, text};
+use unspin_report::markdown::{Align, Table, code, prose, text};
 use unspin_report::shell_line;
 use unspin_results::CombinedResults;
 
@@ -16,15 +16,18 @@ impl fmt::Display for Markdown<'_> {
         let results = self.0;
         writeln!(f, "### {}\n", code(&shell_line(&results.command)))?;
         for candidate in &results.candidates {
-            writeln!(f, "- **{}**", text(&candidate.sentence))?;
+            writeln!(f, "- **{}**", prose(&candidate.sentence))?;
             if let Some(certainty) = &candidate.certainty {
-                writeln!(f, "  {}", text(&capital(certainty)))?;
+                writeln!(f, "  {}", prose(&capital(certainty)))?;
             }
         }
+        if let Some(nothing) = results.without_candidates() {
+            writeln!(f, "- **Proven: {}**", text(nothing))?;
+        }
         let summary = &results.summary;
-        writeln!(f, "\nCompared: {} {}", text(&summary.compared), text(&summary.noise))?;
+        writeln!(f, "\nCompared: {} {}", prose(&summary.compared), prose(&summary.noise))?;
         for sentence in &summary.hosts {
-            writeln!(f, "\n{}", text(sentence))?;
+            writeln!(f, "\n{}", prose(sentence))?;
         }
         for candidate in ranked(results) {
             writeln!(f, "\n#### {}\n", text(&candidate.comparison.name))?;
@@ -36,10 +39,10 @@ impl fmt::Display for Markdown<'_> {
             }
             write!(f, "{table}")?;
             if let Some(sentence) = &candidate.between_hosts {
-                writeln!(f, "\n{}", text(sentence))?;
+                writeln!(f, "\n{}", prose(sentence))?;
             }
             for grouping in &candidate.groupings {
-                writeln!(f, "\n{}\n", text(&grouping.sentence))?;
+                writeln!(f, "\n{}\n", prose(&grouping.sentence))?;
                 for line in group_lines(results, grouping) {
                     writeln!(f, "- {}", text(&line))?;
                 }
@@ -48,7 +51,7 @@ impl fmt::Display for Markdown<'_> {
         if !results.next.is_empty() {
             writeln!(f, "\n**What to do**\n")?;
         }
-        results.next.iter().try_for_each(|step| writeln!(f, "- {}", text(step)))?;
+        results.next.iter().try_for_each(|step| writeln!(f, "- {}", prose(step)))?;
         let Some(plan) = common_plan(results) else { return Ok(()) };
         // Indented code, from which no line of a plan can escape.
         writeln!(f)?;

@@ -1,12 +1,16 @@
 //! What to do with the verdict.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts};
+use crate::format::{clean, first_of, hosts, list_first};
 use crate::host::{HostResult, grouped, names};
 use crate::table::plan_lines;
 use unspin_report::figures::list;
 use unspin_report::shell_line;
 use unspin_stats::fleet::FleetVerdict;
+
+/// What to do if no host judged a candidate.
+const GIVE_A_CANDIDATE: &str = "Judge the same candidate on each host: give one to `unspin prove` (--mutex, --waits, --use-plan FILE). A \
+    search judges only what it finds, and the report of each host says why it found nothing.";
 
 /// One sentence for each thing to do.
 pub fn steps(fleet: &Fleet) -> Vec<String> {
@@ -31,17 +35,19 @@ pub fn steps(fleet: &Fleet) -> Vec<String> {
             });
         }
         if !candidate.lacking.is_empty() {
-            let which: Vec<&str> =
-                candidate.lacking.iter().map(|&host| fleet.hosts[host].name.as_str()).collect();
+            let which = candidate.lacking.iter().map(|&host| fleet.hosts[host].name.clone());
             steps.push(format!(
                 "Measure {name} on {}, with the options that the other hosts had.",
-                list(&which, "and")
+                list_first(which.collect())
             ));
         }
     }
-    let lost: Vec<&str> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.as_str()).collect();
+    if fleet.candidates.is_empty() {
+        return vec![GIVE_A_CANDIDATE.into()];
+    }
+    let lost: Vec<String> = fleet.failed.iter().map(|(host, _)| fleet.hosts[*host].name.clone()).collect();
     if !lost.is_empty() {
-        steps.push(format!("Measure again on {}.", list(&lost, "and")));
+        steps.push(format!("Measure again on {}.", list_first(lost)));
     }
     let is_open = |candidate: &JudgedCandidate| {
         matches!(candidate.comparison.verdict, FleetVerdict::NothingProven { .. })
@@ -93,7 +99,7 @@ fn plans(fleet: &Fleet) -> String {
                 "The hosts proved {} different plans ({}): measure one of them on all hosts, by `unspin prove --use-plan FILE`, \
                  before you use it.",
                 several.len(),
-                each.join("; ")
+                first_of(each).join("; ")
             )
         }
     }

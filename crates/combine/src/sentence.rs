@@ -1,7 +1,7 @@
 //! The sentences of the report.
 
 use crate::fleet::{Fleet, JudgedCandidate};
-use crate::format::{clean, hosts, results, shown};
+use crate::format::{clean, first_of, hosts, list_first, results, shown};
 use crate::host::{HostResult, distinct};
 use crate::price::price;
 use crate::{compiled, cpu_limit};
@@ -18,6 +18,7 @@ pub fn compared(fleet: &Fleet) -> String {
         Direction::LowerIsBetter => "lower is better",
         Direction::HigherIsBetter => "higher is better",
     };
+    let names = if names.is_empty() { "no candidate".into() } else { list(&names, "and") };
     let rounds: u32 = fleet.usable().map(|result| result.proof.rounds).sum();
     let measured = hosts(distinct(fleet.usable()) as usize);
     let measured = match fleet.has_sessions() {
@@ -26,7 +27,7 @@ pub fn compared(fleet: &Fleet) -> String {
     };
     format!(
         "{} with {}, by {}, {better}: {measured} with {rounds} rounds; each host is compared with itself only.",
-        list(&names, "and"),
+        names,
         clean(&first.control),
         clean(&first.metric.name),
     )
@@ -43,7 +44,7 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
     if !early.is_empty() {
         sentences.push(format!(
             "Not all sessions ran to their end, and their complete rounds count: {}.",
-            early.join("; ")
+            first_of(early).join("; ")
         ));
     }
     if let Some(host) = fleet.single_host() {
@@ -81,7 +82,8 @@ fn lost(fleet: &Fleet) -> Vec<String> {
     let (lost, missing) = (fleet.expected - distinct(fleet.usable()), fleet.missing());
     if lost > 0 {
         let wrote = (missing > 0).then(|| format!("{} wrote no result", hosts(missing as usize)));
-        let all: Vec<String> = failed.into_iter().map(named).chain(wrote).collect();
+        let failed = first_of(failed.into_iter().map(named).collect());
+        let all: Vec<String> = failed.into_iter().chain(wrote).collect();
         sentences.push(format!(
             "{lost} of {} failed: {}. The verdict says nothing about them.",
             hosts(fleet.expected as usize),
@@ -93,7 +95,7 @@ fn lost(fleet: &Fleet) -> Vec<String> {
         sentences.push(format!(
             "Of hosts with several results {} failed: {}.",
             results(all.len()),
-            all.join("; ")
+            first_of(all).join("; ")
         ));
     }
     sentences
@@ -110,7 +112,7 @@ fn disturbed(fleet: &Fleet) -> Option<String> {
         format!(
             "Other programs and the hypervisor took {}. A ratio on a busy host need not be that on an idle one: measure there again \
              (--wait-for-quiet), or trust the verdict for such hosts only.",
-            list(&all, "and")
+            list_first(all)
         )
     })
 }
@@ -126,7 +128,7 @@ fn throttled(fleet: &Fleet) -> Option<String> {
         format!(
             "The CPU quota stopped the program in {}. A proof under a quota that is used up says little about locks: raise it \
              (cpu.max), or measure --metric cpu-time.",
-            list(&all, "and")
+            list_first(all)
         )
     })
 }
@@ -172,7 +174,7 @@ pub fn verdict(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             let side = if slower <= faster { HostSide::Slower } else { HostSide::Faster };
             let which = match names_of(fleet, candidate, side) {
                 names if names.is_empty() => String::new(),
-                names => format!(": {}", list(&names, "and")),
+                names => format!(": {}", list_first(names)),
             };
             format!(
                 "{name} depends on the host: {up} on {}, {down} on {}{which}. It is not recommended for all.",
@@ -258,14 +260,18 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
             .iter()
             .map(|(host, why)| format!("{}: {}", name(host), clean(why).trim_end_matches('.')))
             .collect();
-        reasons.push(format!("it is not ranked on {} ({})", strata(fleet, which.len()), which.join("; ")));
+        reasons.push(format!(
+            "it is not ranked on {} ({})",
+            strata(fleet, which.len()),
+            first_of(which).join("; ")
+        ));
     }
     if !candidate.lacking.is_empty() {
         let which: Vec<String> = candidate.lacking.iter().map(name).collect();
         reasons.push(format!(
             "{} did not measure it in enough rounds ({})",
             strata(fleet, which.len()),
-            list(&which, "and")
+            list_first(which)
         ));
     }
     if candidate.unmeasured > 0 {
@@ -273,7 +279,7 @@ fn obstacles(fleet: &Fleet, candidate: &JudgedCandidate) -> String {
     }
     if !candidate.over_cpu_limit.is_empty() {
         let which: Vec<String> = candidate.over_cpu_limit.iter().map(name).collect();
-        reasons.push(format!("it may use more CPU time than --cpu-limit permits on {}", list(&which, "and")));
+        reasons.push(format!("it may use more CPU time than --cpu-limit permits on {}", list_first(which)));
     }
     reasons.join("; ")
 }
@@ -325,7 +331,7 @@ pub fn noise(fleet: &Fleet) -> String {
 fn without_steps(fleet: &Fleet) -> Option<String> {
     let files = fleet.hosts.iter().filter(|host| host.proof.lacks_steps()).map(|host| host.file.clone());
     let files: Vec<String> = files.collect();
-    (!files.is_empty()).then(|| StoredProof::lack_of_steps(&list(&files, "and")))
+    (!files.is_empty()).then(|| StoredProof::lack_of_steps(&list_first(files)))
 }
 
 /// Whether the effect differs between hosts.

@@ -1,6 +1,6 @@
 //! The table of a candidate's hosts, which text and Markdown share.
 
-use crate::format::{clean, shown};
+use crate::format::{clean, first_of, shown};
 use unspin_results::{CombinedCandidate, CombinedResults, Grouping};
 use unspin_stats::fleet::HostSide;
 
@@ -48,8 +48,8 @@ pub fn group_lines(results: &CombinedResults, grouping: &Grouping) -> Vec<String
     let groups = grouping.values.iter().zip(&grouping.moderator.groups);
     let line = |(value, group): (&String, &unspin_stats::fleet::ModeratorGroup)| {
         let (ratio, interval) = shown(group.ratio);
-        let names: Vec<&str> = group.hosts.iter().map(|&host| results.hosts[host].name.as_str()).collect();
-        format!("{value}: {ratio} ({interval}) on {}", names.join(", "))
+        let names = group.hosts.iter().map(|&host| results.hosts[host].name.clone());
+        format!("{value}: {ratio} ({interval}) on {}", first_of(names.collect()).join(", "))
     };
     groups.map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! From results to reports.
 
 use crate::testing::{HostModel, build, combined, results};
-use crate::{HostResult, Text, combine};
+use crate::{HostResult, Markdown, Text, combine};
 use unspin_results::CombinedResults;
 use unspin_stats::{Conclusion, Direction, Metric};
 
@@ -42,6 +42,32 @@ fn fleet_that_agrees_is_one_verdict() {
         "{report}"
     );
     assert!(report.contains("a further host"), "{report}");
+    let markdown = Markdown(&fleet).to_string();
+    assert!(markdown.contains("are the same (below): `unspin run --use-plan FILE -- "), "{markdown}");
+}
+
+/// Issue 30: searches that found nothing were combined without a word about what is proven, and what to do.
+#[test]
+fn searches_that_found_nothing_say_how_to_give_a_candidate() {
+    for rounds in [8, 0] {
+        let hosts = ["n1", "n2"].map(|name| HostModel { rounds, ..HostModel::new(name, &[]) });
+        let fleet = combined(&hosts);
+        assert_eq!((fleet.conclusion, fleet.candidates.len()), (Conclusion::Failed, 0));
+        let text = report(&fleet);
+        for part in [
+            "Compared: no candidate with system, by wall time",
+            "Proven: nothing, because no host judged a candidate.",
+            "What to do Judge the same candidate on each host: give one to `unspin prove` (--mutex, --waits, --use-plan FILE).",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("Measure again") && !text.contains("are needed"), "{text}");
+        let markdown = Markdown(&fleet).to_string();
+        assert!(
+            markdown.contains("\n- **Proven: nothing, because no host judged a candidate.**\n"),
+            "{markdown}"
+        );
+    }
 }
 
 /// Issue 30: p99s that are printed as 3 ms and as 2 ms on each of eight hosts may be 2.51 and 2.49 ms.
@@ -262,4 +288,26 @@ fn document_is_read_back_as_it_was_written() {
         let read: CombinedResults = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
         assert_eq!(read, written);
     }
+}
+
+/// Issue 30: of a thousand hosts the verdict named 334, and so did the heading of the page.
+#[test]
+fn verdict_about_many_hosts_names_the_first() {
+    let of_other_speed = |(host, n): (HostModel, u32)| HostModel { speed: 1.0 + 0.01 * f64::from(n), ..host };
+    let hosts: Vec<HostModel> =
+        hosts(&[1.5, 0.7].repeat(20)).into_iter().zip(0..).map(of_other_speed).collect();
+    let fleet = combined(&hosts);
+    let verdict = &fleet.candidates[0].sentence;
+    let names = ": n2, n4, n6, n8, n10, n12, n14, n16, n18, n20, and 10 more. It is not recommended for all.";
+    assert!(verdict.ends_with(names), "{verdict}");
+    let lost: Vec<HostModel> = hosts.into_iter().map(|host| HostModel { rounds: 1, ..host }).collect();
+    let report = report(&combined(&lost));
+    assert!(
+        report.contains("n10 in n10.json (1 rounds; at least 5 are needed); and 30 more. The verdict"),
+        "{report}"
+    );
+    assert!(
+        report.contains("Measure again on n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, and 30 more."),
+        "{report}"
+    );
 }

@@ -23,6 +23,9 @@ impl fmt::Display for Text<'_> {
                 put(f, &format!("How sure: {certainty}"), 0)?;
             }
         }
+        if let Some(nothing) = results.without_candidates() {
+            put(f, &format!("Proven: {nothing}"), 0)?;
+        }
         put(f, &results.summary.noise, 0)?;
         results.summary.hosts.iter().try_for_each(|sentence| put(f, sentence, 0))?;
         for candidate in ranked(results) {

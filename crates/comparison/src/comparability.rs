@@ -41,7 +41,7 @@ pub fn decide(
         Some(_) if !options.across_machines => Basis::Gains,
         _ => Basis::Figures,
     };
-    refuse_another_mix(before, after)?;
+    refuse_another_mix(before, after, options)?;
     refuse_unknown_names(&all, options)?;
     if let (Basis::Gains, Some(difference)) = (basis, differing_machine(&all)) {
         refuse_without_gains(&all, &difference, options)?;
@@ -82,10 +82,19 @@ fn refuse_one_against_several(before: usize, after: usize) -> Result<(), Incompa
 }
 
 /// Where both sides have sessions of the same machines, in other proportions, the mix would decide and not the program: Simpson's
-/// paradox.
-fn refuse_another_mix(before: &[Session], after: &[Session]) -> Result<(), Incomparable> {
-    let count = |side: &[Session], machine: &Session| {
-        side.iter().filter(|session| is_of_same_machine(session, machine)).count()
+/// paradox. Containers of one machine have host names of their own, so with --across-machines the name makes no machine.
+fn refuse_another_mix(
+    before: &[Session],
+    after: &[Session],
+    options: &CompareOptions,
+) -> Result<(), Incomparable> {
+    let machine = |session: &Session| {
+        let machine = &session.proof.machine;
+        let host = (!options.across_machines).then(|| machine.host.clone());
+        (host, machine.processor.clone(), machine.cpus)
+    };
+    let count = |side: &[Session], of: &Session| {
+        side.iter().filter(|session| machine(session) == machine(of)).count()
     };
     let is_other = |session: &&Session| {
         let [earlier, later] = [count(before, session), count(after, session)];
@@ -93,24 +102,25 @@ fn refuse_another_mix(before: &[Session], after: &[Session]) -> Result<(), Incom
     };
     let Some(session) = before.iter().find(is_other) else { return Ok(()) };
     let [earlier, later] = [count(before, session), count(after, session)];
+    let described = match machine(session) {
+        (Some(host), ..) => host,
+        (None, processor, cpus) => format!("{cpus} CPUs, {processor}"),
+    };
+    let kind = |session: &Session| (session.proof.machine.processor.clone(), session.proof.machine.cpus);
+    let may_be_one = before.iter().chain(after).all(|other| kind(other) == kind(session));
+    let remedy = match may_be_one {
+        true => "; if all are containers of one machine, add --across-machines",
+        false => "",
+    };
     Err(Incomparable(format!(
-        "{} of {} before and {} of {} after are of the machine of {} ({}), so the mix of machines would decide: give the machines \
-         the same shares on both sides, or compare each by itself",
+        "{} of {} before and {} of {} after are of the machine of {} ({described}), so the mix of machines would decide: give the machines \
+         the same shares on both sides, or compare each by itself{remedy}",
         sessions(earlier),
         before.len(),
         sessions(later),
         after.len(),
         session.file,
-        session.proof.machine.host
     )))
-}
-
-fn is_of_same_machine(one: &Session, other: &Session) -> bool {
-    let of = |session: &Session| {
-        let machine = &session.proof.machine;
-        (machine.host.clone(), machine.processor.clone(), machine.cpus)
-    };
-    of(one) == of(other)
 }
 
 /// "1 session", "3 sessions".

@@ -1,5 +1,6 @@
 //! One configuration, before and after.
 
+use crate::cpu_change;
 use crate::session::{Figures, Rounds, Session};
 use crate::units::Units;
 use unspin_results::{
@@ -41,7 +42,7 @@ pub fn figures(
         name: (*name).to_owned(),
         before: side(&before),
         after: side(&after),
-        judged,
+        judged: Judged { cpu: cpu_change::of_figures(name, sides, settings), ..judged },
     };
     rows.map(row).zip(units.into_iter().map(Result::ok)).collect()
 }
@@ -74,7 +75,7 @@ pub fn gains(
         name: (*name).to_owned(),
         before: side(name, sides[0], &before),
         after: side(name, sides[1], &after),
-        judged,
+        judged: Judged { cpu: cpu_change::of_gains(name, sides, settings), ..judged },
     })
     .collect()
 }
@@ -103,7 +104,7 @@ fn judge_all(all: &[Result<Units, Untested>], floor: Option<f64>, settings: &Set
             Err(untested) => (None, untested.clone()),
         };
         let verdict = ConfigurationVerdict::Untested(verdict);
-        Judged { test, p_corrected: None, verdict, sentence: String::new() }
+        Judged { test, p_corrected: None, verdict, cpu: None, sentence: String::new() }
     };
     let mut judged: Vec<Judged> = all.iter().map(untested).collect();
     let tests: Vec<IndependentTest> = judged.iter().filter_map(|judged| judged.test).collect();

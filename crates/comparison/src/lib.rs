@@ -14,6 +14,7 @@
 
 mod comparability;
 mod compared;
+mod cpu_change;
 mod floor;
 mod gate;
 mod markdown;

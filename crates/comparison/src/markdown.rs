@@ -1,9 +1,9 @@
 //! The result as Markdown for a comment on a pull request.
 
-use crate::table::{self, CellTable, EXPLANATION};
+use crate::table::{self, CellTable};
 use crate::text::place;
 use std::fmt::{self, Formatter};
-use unspin_report::markdown::{Align, Table, code, text};
+use unspin_report::markdown::{Align, Table, code, prose, text};
 use unspin_report::shell_line;
 use unspin_results::{Basis, ResultComparison};
 
@@ -15,10 +15,10 @@ impl fmt::Display for Markdown<'_> {
         let result = self.0;
         writeln!(f, "### unspin compare: {}\n", result.headline())?;
         writeln!(f, "{}\n", code(&shell_line(&result.command)))?;
-        writeln!(f, "**Proven:** {}\n", text(&result.sentence))?;
-        writeln!(f, "**How sure:** {}\n", text(&result.certainty))?;
+        writeln!(f, "**Proven:** {}\n", prose(&result.sentence))?;
+        writeln!(f, "**How sure:** {}\n", prose(&result.certainty))?;
         if let Some(gate) = &result.gate {
-            writeln!(f, "**{}**\n", text(&gate.sentence))?;
+            writeln!(f, "**{}**\n", prose(&gate.sentence))?;
         }
         let (figures, gains) = (table::figures(result), table::gains(result, &result.control));
         let tables = match result.basis {
@@ -28,13 +28,13 @@ impl fmt::Display for Markdown<'_> {
         for table in tables.iter().flatten() {
             write_table(f, table)?;
         }
-        writeln!(f, "{}\n", text(EXPLANATION))?;
+        writeln!(f, "{}\n", text(&table::explanation(result)))?;
         for sentence in result.limit.iter().chain(&result.warnings) {
-            writeln!(f, "- {}", text(sentence))?;
+            writeln!(f, "- {}", prose(sentence))?;
         }
         writeln!(f, "\n<details><summary>Verdicts, machines and builds</summary>\n")?;
         for sentence in result.sentences() {
-            writeln!(f, "- {}", text(sentence))?;
+            writeln!(f, "- {}", prose(sentence))?;
         }
         for (side, sessions) in [("before", &result.before), ("after", &result.after)] {
             for session in sessions {

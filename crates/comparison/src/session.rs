@@ -96,6 +96,11 @@ impl Session {
         self.proof.no_preload.iter().chain(&self.proof.analysis.comparisons)
     }
 
+    /// The runs of a configuration without the warm-up; empty if there are none.
+    pub(crate) fn measured_runs(&self, name: &str) -> &[Run] {
+        self.runs(name).map_or(&[], |(_, runs)| runs)
+    }
+
     fn runs(&self, name: &str) -> Option<(&Option<Run>, &[Run])> {
         let analysis = &self.proof.analysis;
         if name == analysis.control {

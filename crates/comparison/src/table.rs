@@ -1,8 +1,9 @@
 //! The cells of both tables, which text and Markdown share.
 
+use crate::wording::is_inverted;
 use unspin_report::figures::{Scale, p_value};
 use unspin_results::{Basis, ComparedFigures, ComparedGain, Judged, ResultComparison, SideFigures, SideGain};
-use unspin_stats::three_digits;
+use unspin_stats::{Quantity, three_digits};
 
 /// A table: its title, the titles of its columns, and its rows.
 pub struct CellTable {
@@ -68,6 +69,15 @@ fn row(name: &str, before: String, after: String, judged: &Judged, basis: Basis)
     [name.to_owned(), before, after, ratio, interval, p, judged.word(basis).to_owned()]
 }
 
-/// What the columns mean.
-pub const EXPLANATION: &str =
-    "ratio: how many times as good as before; above 1 is better. p is corrected (Holm).";
+/// What the columns mean, and whether sentences have the inverse of a ratio.
+pub fn explanation(result: &ResultComparison) -> String {
+    let mut tests = result.figures.iter().filter_map(|compared| compared.judged.test);
+    let sentences = match tests.any(|test| is_inverted(test.ratio, &result.metric)) {
+        false => "",
+        true if result.metric.quantity == Quantity::WallTime => {
+            " Sentences say how many times as long it takes, the inverse, if it is slower."
+        }
+        true => " Sentences have the quotient of the figures, the inverse.",
+    };
+    format!("ratio: how many times as good as before; above 1 is better. p is corrected (Holm).{sentences}")
+}

@@ -1,5 +1,7 @@
 //! Whole comparisons of simulated sessions with known true ratios.
 
+mod price;
+
 use crate::result::compare_with;
 use crate::testing::{Simulation, build, configuration, samples};
 use crate::{CompareOptions, Markdown, Session, Text};
@@ -68,12 +70,32 @@ fn rate_that_falls_is_worse() {
     assert!(no_rate_falls_by_more.starts_with("--fail-if-slower: TPS is a rate"), "{no_rate_falls_by_more}");
 }
 
+/// Issue 30: below a ratio of 1.00 (0.97–1.02) a sentence said 1.00 times as long (0.98–1.03).
+#[test]
+fn time_whose_direction_is_open_is_stated_as_in_the_table() {
+    let result = compare(&slower(1.0, 1), &slower(1.001, 2), &CompareOptions::default());
+    for compared in &result.figures {
+        let (value, [lower, upper]) = compared.judged.test.unwrap().ratio.shown();
+        let expected =
+            format!("it is {value} times as fast as before in these runs (95 % interval {lower}–{upper}, ");
+        assert!(compared.judged.sentence.contains(&expected), "{}", compared.judged.sentence);
+    }
+    let ratios = result.figures.iter().filter_map(|compared| compared.judged.test);
+    assert!(ratios.map(|test| test.ratio.value).any(|ratio| ratio < 1.0), "one would have been inverted");
+    assert!(!Text(&result).to_string().contains("the inverse"), "no sentence has one");
+    let slow = compare(&slower(1.0, 1), &slower(1.3, 2), &CompareOptions::default());
+    for shown in [Text(&slow).to_string(), Markdown(&slow).to_string()] {
+        assert!(shown.contains("the inverse, if it is slower."), "{shown}");
+    }
+}
+
 /// Each machine is faster after, and the slow one has most sessions then: the mean over sessions says the opposite.
 #[test]
 fn other_mix_of_machines_is_refused() {
     let on = |host: &str, control: f64, seed| {
         let mut session = simulated(|s| s.control = control, seed);
         session.proof.machine.host = host.into();
+        session.proof.machine.processor = format!("a {host} one");
         session
     };
     let before = [on("fast", 1.0, 1), on("fast", 1.0, 2), on("slow", 4.0, 3)];
@@ -82,11 +104,34 @@ fn other_mix_of_machines_is_refused() {
     for options in [CompareOptions::default(), forced] {
         let refused = refusal(&before, &after, &options);
         assert!(refused.contains("the mix of machines would decide"), "{refused}");
+        let named = if options.across_machines { "a.json (2 CPUs, a fast one)" } else { "a.json (fast)" };
+        assert!(refused.contains(named), "{refused}");
     }
     let [fast, _, slow] = after;
     let settings = Settings { resamples: 199, draws: 199, cpu_limit: None, ..Settings::default() };
     let alike = [before[0].clone(), before[2].clone()];
     assert!(compare_with(&alike, &[fast, slow], &CompareOptions::default(), build(), settings).is_ok());
+}
+
+/// Issue 30: containers of one machine have host names of their own, and some have the same name twice.
+#[test]
+fn names_of_containers_are_no_mix_of_machines() {
+    let names = [["c1", "c1", "c2"], ["c1", "c3", "c3"]];
+    let mut seed = 0;
+    let sides = names.map(|side| {
+        side.map(|host| {
+            seed += 1;
+            let mut session = slower(1.0, seed);
+            session.proof.machine.host = host.into();
+            session
+        })
+    });
+    let refused = refusal(&sides[0], &sides[1], &CompareOptions::default());
+    assert!(refused.contains("the mix of machines would decide"), "{refused}");
+    assert!(refused.contains("--across-machines"), "{refused}");
+    let forced = CompareOptions { across_machines: true, ..CompareOptions::default() };
+    let result = crate::compare(&sides[0], &sides[1], &forced, build()).unwrap();
+    assert_eq!(result.basis, Basis::Figures);
 }
 
 #[test]
@@ -282,6 +327,8 @@ fn what_limits_a_comparison_is_said() {
     ] {
         assert!(all.contains(part), "{part}: {all}");
     }
+    let markdown = Markdown(&result).to_string();
+    assert!(markdown.contains(", except of `no preload`: to judge"), "backticks are code: {markdown}");
     assert!(result.floor.unwrap() > 1.1, "drift raises the floor: {:?}", result.floor);
 }
 

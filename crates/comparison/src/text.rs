@@ -1,7 +1,7 @@
 //! The printed result.
 
 use crate::comparability::describe_machine;
-use crate::table::{self, CellTable, EXPLANATION};
+use crate::table::{self, CellTable};
 use std::fmt::{self, Formatter};
 use unspin_report::{paragraph, shell_line};
 use unspin_results::{Basis, ResultComparison, SessionSummary};
@@ -31,7 +31,7 @@ impl fmt::Display for Text<'_> {
             writeln!(f)?;
             write_table(f, table)?;
         }
-        put(f, EXPLANATION, 0)?;
+        put(f, &table::explanation(result), 0)?;
         writeln!(f, "\nVerdict")?;
         for sentence in result.sentences() {
             put(f, sentence, 2)?;

@@ -39,8 +39,22 @@ pub fn verdict(proven: &str, names: &[&str]) -> Markup {
     html! { h1.long[proven.chars().count() > LONG] { (sentence_case(proven, names)) } }
 }
 
-/// A sentence in which these names of configurations are code, wherever they are words of it.
+/// A sentence in which these names of configurations are code, wherever they are words of it; and so is what it has in backticks, as
+/// in [`prose`].
 fn with_names(sentence: &str, names: &[&str]) -> Markup {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    let is_paired = parts.len() % 2 == 1;
+    if !is_paired || names.iter().any(|name| name.contains('`')) {
+        return names_as_code(sentence, names);
+    }
+    html! {
+        @for (place, part) in parts.iter().enumerate() {
+            @if place % 2 == 1 { (prose(&format!("`{part}`"))) } @else { (names_as_code(part, names)) }
+        }
+    }
+}
+
+fn names_as_code(sentence: &str, names: &[&str]) -> Markup {
     let (mut rest, mut begin, mut before) = (sentence, 0, None);
     let mut parts = Vec::new();
     while begin < rest.len() {
@@ -102,6 +116,15 @@ mod tests {
         );
         assert_eq!(shown("nothing about poll.", &["poll"]), "Nothing is proven about <code>poll</code>.");
         assert_eq!(shown("nothing.", &[]), "Nothing is proven.");
+    }
+
+    #[test]
+    fn names_in_commands_do_not_divide_these() {
+        assert_eq!(
+            shown("nothing. Add `--waits poll`, as for poll.", &["poll"]),
+            "Nothing is proven. Add <code>--waits poll</code>, as for <code>poll</code>."
+        );
+        assert_eq!(shown("a`b`c is better.", &["a`b`c"]), "<code>a`b`c</code> is better.");
     }
 
     #[test]

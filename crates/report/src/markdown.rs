@@ -1,4 +1,4 @@
-//! Markdown as GitHub and GitLab read it: text, code, and a table.
+//! Markdown as GitHub and GitLab read it: text, sentences, code, and a table.
 //!
 //! A name may have any character. In [`text`] and [`code`] it is shown as it is: it begins no table cell, no link, no mention, no
 //! HTML and no emphasis. A mention or a reference is looked for in the text of the finished page, so no escape stops it
@@ -11,6 +11,19 @@ use unspin_sys::printable;
 pub fn text(text: &str) -> String {
     let line = one_line(text);
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A sentence of a printed report, in which commands stand in backticks: they are code. A backtick without its partner is a part of a
+/// name.
+pub fn prose(sentence: &str) -> String {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    let is_paired =
+        parts.len() % 2 == 1 && parts.iter().skip(1).step_by(2).all(|part| !part.trim().is_empty());
+    if !is_paired {
+        return text(sentence);
+    }
+    let part = |(place, part): (usize, &&str)| if place % 2 == 1 { code(part) } else { text(part) };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// What may stand around a name in a sentence.
@@ -207,6 +220,8 @@ mod tests {
             match event {
                 Event::InlineHtml(html) if &*html == "<code>" => in_code = true,
                 Event::InlineHtml(html) if &*html == "</code>" => in_code = false,
+                // Texts beside code are apart.
+                Event::Code(_) => texts.push(" ".into()),
                 Event::Text(text) if !in_code => texts.push(text.into_string()),
                 _ => {}
             }
@@ -228,6 +243,31 @@ mod tests {
             assert!(!is_reference(&found), "{markdown}: {found}");
         }
         assert_eq!(text("a @ b, #, done! Now"), "a &#64; b, \\#, done\\! Now");
+    }
+
+    /// Issue 30: backticks of printed sentences were shown as such in comments.
+    #[test]
+    fn commands_in_sentences_are_code() {
+        assert_eq!(
+            prose("run `unspin prove -- ./a_b` (or `x|y`)."),
+            "run `unspin prove -- ./a_b` (or <code>x&#124;y</code>)."
+        );
+        for name in ["a`b_c", "``", "` `", "`a`b`"] {
+            assert_eq!(prose(name), text(name), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_sentence_is_shown_without_its_pairs_of_backticks(sentence in r"([ -~]|`){1,24}|(`|@a|#1|b |\\|\*){1,9}") {
+            prop_assume!(!sentence.trim().is_empty());
+            let mut table = Table::new([("x", Align::Left)]);
+            table.push([prose(&sentence)]);
+            let cells = cells(&table.to_string());
+            let plain = |text: &str| text.replace(['`', ' '], "");
+            assert_eq!(plain(&cells[1]), plain(&sentence), "{table}");
+            assert!(!is_reference(&searched(&prose(&sentence)).concat()), "{}", prose(&sentence));
+        }
     }
 
     #[test]

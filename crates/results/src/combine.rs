@@ -57,6 +57,13 @@ pub struct CombinedSummary {
     pub hosts: Vec<String>,
 }
 
+impl CombinedResults {
+    /// What is proven if no host judged a candidate: nothing, and why. None if one did.
+    pub fn without_candidates(&self) -> Option<&'static str> {
+        self.candidates.is_empty().then_some("nothing, because no host judged a candidate.")
+    }
+}
+
 /// A host, or a session of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CombinedHost {

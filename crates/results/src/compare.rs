@@ -3,7 +3,7 @@
 use crate::machine::{StoredBuild, StoredMachine};
 use serde::{Deserialize, Serialize};
 use unspin_stats::independent::{Drift, IndependentTest, IndependentVerdict};
-use unspin_stats::{Metric, NoiseFloor, Ratio, Settings, Summary};
+use unspin_stats::{CpuCostUnit, Metric, NoiseFloor, Ratio, Settings, Summary};
 
 /// The number after the slash is increased when a field changes its meaning or is removed.
 pub const COMPARE_SCHEMA: &str = "unspin.compare/1";
@@ -157,8 +157,33 @@ pub struct Judged {
     pub p_corrected: Option<f64>,
     /// What is proven.
     pub verdict: ConfigurationVerdict,
+    /// What the later side costs in CPU time; none if it is unknown, if CPU time is the metric, and in documents of older versions.
+    #[serde(default)]
+    pub cpu: Option<CpuChange>,
     /// The verdict in a sentence.
     pub sentence: String,
+}
+
+/// The CPU time (user and system, with all children) of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuChange {
+    /// The unit of work.
+    pub per: CpuCostUnit,
+    /// Of figures CPU seconds for a unit of work; of gains how many times that of the control. With several sessions the mean.
+    pub before: f64,
+    /// The same of the later side.
+    pub after: f64,
+    /// The later side's divided by the earlier side's. Unlike in all other ratios, above 1 means *more*, thus worse.
+    pub times: Ratio,
+    /// Whether the sides differ: the interval excludes 1, and so does the test.
+    pub differs: bool,
+}
+
+impl CpuChange {
+    /// What the later side costs, for a sentence: "1.31 times the CPU time per request". None if the sides do not differ.
+    pub fn price(&self) -> Option<String> {
+        self.differs.then(|| format!("{} times the CPU time{}", self.times.shown().0, self.per.of_work()))
+    }
 }
 
 /// What is proven about a configuration.

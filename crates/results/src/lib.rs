@@ -32,8 +32,9 @@ pub use combine::{
     Grouping, NotRanked,
 };
 pub use compare::{
-    Basis, COMPARE_SCHEMA, ComparedFigures, ComparedGain, ComparisonConclusion, ConfigurationVerdict, Gate,
-    GateOutcome, Judged, Obstacle, ResultComparison, SessionSummary, SideFigures, SideGain, Untested,
+    Basis, COMPARE_SCHEMA, ComparedFigures, ComparedGain, ComparisonConclusion, ConfigurationVerdict,
+    CpuChange, Gate, GateOutcome, Judged, Obstacle, ResultComparison, SessionSummary, SideFigures, SideGain,
+    Untested,
 };
 pub use compiled::CompiledPlan;
 pub use lenses::{

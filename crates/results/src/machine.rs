@@ -16,6 +16,14 @@ pub struct StoredMachine {
     pub host: String,
 }
 
+impl StoredMachine {
+    /// What distinguishes it from others: its name, its processor, and the number of its CPUs. Machines can have one name (localhost,
+    /// copies of an image).
+    pub fn identity(&self) -> (&str, &str, usize) {
+        (&self.host, &self.processor, self.cpus)
+    }
+}
+
 /// The build of unspin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBuild {

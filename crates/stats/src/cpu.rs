@@ -101,7 +101,12 @@ impl CpuCost {
 
 impl CpuCostUnit {
     fn of(metric: &Metric, sides: [&SampleSet; 2]) -> CpuCostUnit {
-        let mut measured = sides.iter().flat_map(|side| &side.runs).filter(|run| run.value().is_some());
+        CpuCostUnit::of_runs(metric, sides.iter().flat_map(|side| &side.runs))
+    }
+
+    /// The unit of work of these runs, with which their CPU times can be compared.
+    pub fn of_runs<'a>(metric: &Metric, runs: impl IntoIterator<Item = &'a Run>) -> CpuCostUnit {
+        let mut measured = runs.into_iter().filter(|run| run.value().is_some());
         match metric.direction {
             Direction::HigherIsBetter => CpuCostUnit::Unit,
             Direction::LowerIsBetter if measured.all(|run| run.samples.is_some()) => CpuCostUnit::Request,
@@ -115,8 +120,8 @@ impl CpuCostUnit {
         rounds.filter_map(|(control, candidate)| Some((self.cost(control)?, self.cost(candidate)?))).collect()
     }
 
-    /// CPU seconds per unit of work of a successful run.
-    fn cost(self, run: &Run) -> Option<f64> {
+    /// CPU seconds per unit of work of a successful run. None if they are unknown or 0.
+    pub fn cost(self, run: &Run) -> Option<f64> {
         let (value, cpu_s) = (run.value()?, run.cpu_s?);
         let cost = match self {
             CpuCostUnit::Run => cpu_s,

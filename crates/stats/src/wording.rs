@@ -186,12 +186,12 @@ impl Wording<'_> {
 
     /// The verb, the phrase after "3.1 times", and the ratio as it reads in that phrase: as fast, as slow or as good, or the
     /// plain quotient of the candidate's figure and the control's. The table has times as good, so that the quotient of a figure
-    /// of which less is better would be its inverse.
+    /// of which less is better would be its inverse. A time whose direction is open is stated as in the table.
     fn phrase(&self, ratio: Ratio) -> (String, String, Ratio) {
         let control = self.control;
         let quotient = || (format!("'s {} is ", self.metric.name), format!("{control}'s"));
         let ((verb, phrase), shown) = match (self.metric.quantity, self.metric.direction) {
-            (Quantity::WallTime, _) if ratio.value < 1.0 => {
+            (Quantity::WallTime, _) if ratio.value < 1.0 && !ratio.includes_one() => {
                 ((" takes ".into(), format!("as long as {control}")), inverse(ratio))
             }
             (Quantity::WallTime, _) => ((" is ".into(), format!("as fast as {control}")), ratio),

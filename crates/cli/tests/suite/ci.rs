@@ -148,8 +148,7 @@ fn reason_and_next_step_are_in_the_summary() {
     assert_eq!(code, Some(3), "{out}");
     let summary = fs::read_to_string(&markdown).unwrap();
     assert!(summary.starts_with("## unspin prove: `sh job.sh`, "), "{summary}");
-    let next =
-        "\\`unspin meter --lens off-cpu\\`, in front of the same command, says what the threads wait for";
+    let next = "`unspin meter --lens off-cpu`, in front of the same command, says what the threads wait for";
     assert!(summary.contains(next), "{summary}{out}");
     let repeat = format!("```sh\nunspin prove --runs 6 sh {}\n```", script.display());
     assert!(summary.contains(&repeat), "{summary}");

@@ -64,6 +64,9 @@ fn results_of_prove_are_compared() {
     let (out, err, code) = compare(&[], &[&fast, &slow]);
     assert_eq!((err.as_str(), code), ("", Some(1)), "{out}");
     assert!(out.contains("Proven: kernel is worse, its tps is 0.0010 times that before"), "{out}");
+    // Both use the CPU alike, and the slower one does a thousandth of the work.
+    let price = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(price.contains(" times the CPU time per unit of work; "), "{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     assert_eq!(compare(&[], &[&slow, &fast]).2, Some(0), "better");
     let (out, _, code) = compare(&[], &[&fast, &again]);
@@ -82,6 +85,7 @@ fn results_of_prove_are_compared() {
     assert_eq!(compare(&files, &[&fast, &slow]), (String::new(), String::new(), Some(1)));
     let document: Value = schema::read("compare", json);
     assert_eq!((&document["schema"], &document["conclusion"]), (&"unspin.compare/1".into(), &"worse".into()));
+    assert_eq!(document["figures"][0]["cpu"]["per"], "unit");
     assert!(fs::read_to_string(markdown).unwrap().starts_with("### unspin compare: worse\n"));
     let (out, err, code) = compare(&["--markdown", "-", "--configuration", "kernel"], &[&fast, &slow]);
     assert!(out.starts_with("### unspin compare: worse") && !out.contains("no preload"), "{out}");

@@ -18,7 +18,7 @@ pub fn render(results: &CombinedResults) -> Markup {
         p.eyebrow { "unspin combine " (code(&unspin_report::shell_line(&results.command))) }
         p.badge.(class) { (badge) }
         @match candidates.split_first() {
-            None => h1 { "Nothing is proven: no candidate was measured." },
+            None => (verdict(results.without_candidates().unwrap_or_default(), &names)),
             Some((first, others)) => {
                 (verdict(&first.sentence, &names))
                 (how_sure(first))

@@ -91,7 +91,7 @@ pub fn gains(comparison: &ResultComparison) -> Option<Section> {
             ),
             columns: &["before", "from", "to", "after", "from", "to"],
             caption: format!(
-                "How many times as good as {control} of the same session, with the interval of a single session"
+                "How many times as good as {control} (the program as it is) of the same session, with the interval of a single session"
             ),
         },
     )

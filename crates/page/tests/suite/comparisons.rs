@@ -76,6 +76,8 @@ fn sessions_of_two_machines_have_gains_only() {
     assert!(text(all(&page, "h1")[0]).starts_with("The gain of adaptive over system is larger"));
     assert!(text(all(&page, "#place")[0]).contains("The sessions differ in host."));
     assert!(text(all(&page, "#warnings")[0]).contains("host example and another"));
+    let gains = text(all(&page, "#gains")[0]);
+    assert!(gains.contains("as good as system (the program as it is) of the same session"), "{gains}");
 }
 
 #[test]

@@ -90,8 +90,18 @@ pub fn hostile(mut document: Value) -> Value {
 
 /// Adds a script to every text but those that a reader of the document distinguishes.
 fn spoil(field: &str, value: &mut Value) {
-    const WORDS: [&str; 9] =
-        ["schema", "kind", "conclusion", "basis", "outcome", "direction", "quantity", "side", "method"];
+    const WORDS: [&str; 10] = [
+        "schema",
+        "kind",
+        "conclusion",
+        "basis",
+        "outcome",
+        "direction",
+        "quantity",
+        "side",
+        "method",
+        "per",
+    ];
     match value {
         Value::String(text) if !WORDS.contains(&field) => text.push_str(HOSTILE[0]),
         Value::Array(values) => values.iter_mut().for_each(|value| spoil(field, value)),

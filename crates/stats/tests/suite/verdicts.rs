@@ -465,3 +465,17 @@ fn an_analysis_survives_json() {
     assert_eq!(rcu["difference"]["method"], "exact");
     assert_eq!(value["metric"]["direction"], "lower_is_better");
 }
+
+/// Issue 30: below a ratio of 1.00 (0.97–1.02) the sentence said 1.00 times as long (0.98–1.03).
+#[test]
+fn time_whose_direction_is_open_is_stated_as_in_the_table() {
+    let analysis = analyse(Metric::wall_time(), &around(3.01, 0.1, 3));
+    let comparison = rcu(&analysis);
+    let ratio = comparison.ratio.unwrap();
+    assert!(ratio.value < 1.0 && ratio.includes_one(), "{ratio:?}");
+    let (value, [lower, upper]) = ratio.shown();
+    let expected = format!(
+        "rcu against kernel: {value} times as fast as kernel in these runs (95 % interval {lower}–{upper}, "
+    );
+    assert!(comparison.sentence.starts_with(&expected), "{}", comparison.sentence);
+}

@@ -4,16 +4,16 @@ use super::exit_code;
 use super::job_result::{JobResult, Row};
 use super::outcome::Outcome;
 use crate::text::cells::Cells;
-use unspin_report::markdown::{Align, Table, block, code, text};
+use unspin_report::markdown::{Align, Table, block, code, prose, text};
 
 /// The verdict, how certain it is, what to do next, the candidates, the machine, the command, and the exit code.
 pub fn summary(result: &JobResult) -> String {
     let mut paragraphs = vec![format!("## unspin prove: {}", heading(result))];
-    paragraphs.extend(result.verdict.iter().map(|sentence| format!("**{}**", text(sentence))));
-    paragraphs.extend(result.certainty.iter().map(|certainty| text(&format!("How sure: {certainty}"))));
-    paragraphs.extend(result.warnings.iter().map(|warning| format!("> **Warning.** {}", text(warning))));
+    paragraphs.extend(result.verdict.iter().map(|sentence| format!("**{}**", prose(sentence))));
+    paragraphs.extend(result.certainty.iter().map(|certainty| prose(&format!("How sure: {certainty}"))));
+    paragraphs.extend(result.warnings.iter().map(|warning| format!("> **Warning.** {}", prose(warning))));
     if !result.next.is_empty() {
-        paragraphs.push(text(&result.next.join(" ")));
+        paragraphs.push(result.next.iter().map(|step| prose(step)).collect::<Vec<_>>().join(" "));
     }
     if !result.rows.is_empty() {
         paragraphs.push(table(result).to_string().trim_end().to_owned());
@@ -23,8 +23,8 @@ pub fn summary(result: &JobResult) -> String {
             result.cpu_per
         ));
     }
-    paragraphs.extend(result.compared.iter().map(|compared| text(&format!("Compared: {compared}"))));
-    paragraphs.extend(result.disturbance.as_deref().map(text));
+    paragraphs.extend(result.compared.iter().map(|compared| prose(&format!("Compared: {compared}"))));
+    paragraphs.extend(result.disturbance.as_deref().map(prose));
     paragraphs.push(text(&format!("Machine: {}", result.place)));
     paragraphs.push(format!("To repeat it:\n\n{}", block("sh", &result.repeat).trim_end()));
     paragraphs.push(text(&format!("Exit code {}: {}.", result.code, exit_code::meaning(result.code))));
