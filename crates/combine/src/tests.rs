@@ -104,7 +104,7 @@ fn digits_that_all_hosts_have_in_common_prove_nothing() {
         "{report}"
     );
     let comparison = &fleet.candidates[0].comparison;
-    assert!((comparison.rounding.unwrap() - 1.25).abs() < 1e-6, "{comparison:?}");
+    assert!((comparison.rounding.unwrap() - 13.5 / 11.5).abs() < 1e-6, "{comparison:?}");
     let ratio = comparison.combined.as_ref().unwrap().ratio;
     // 11.5 by 4.5 ms, and 12.5 by 3.5.
     assert!(ratio.lower < 11.5 / 4.5 && ratio.upper > 12.5 / 3.5, "{ratio:?}");
@@ -250,6 +250,19 @@ fn host_without_a_result_is_missed_where_another_has_two() {
         report.contains("on the 3 results that ranked it") && report.contains("1 host measured nothing"),
         "{report}"
     );
+}
+
+/// Copies of an image have one name; another processor is another machine.
+#[test]
+fn machines_of_one_name_are_several_hosts() {
+    let mut models = hosts(&[1.5, 1.51, 1.52]);
+    models.iter_mut().for_each(|model| model.name = "localhost".into());
+    models[1].processor = "Slow CPU".into();
+    models[2].processor = "Other CPU".into();
+    let fleet = combine(results(&models), Some(3), build()).unwrap();
+    assert_eq!(fleet.conclusion, Conclusion::Faster);
+    let report = report(&fleet);
+    assert!(report.contains("3 hosts with") && !report.contains("of one host"), "{report}");
 }
 
 /// What a session of a host did not measure, another one has.

@@ -112,7 +112,7 @@ fn proof(text: &str) -> Result<StoredProof, ParseError> {
     let wrong = compared.chain(&proof.analysis.control_runs).find_map(|run| {
         let is_step = |step: f64| step > 0.0 && unspin_stats::comparable(step).is_ok();
         match run.step {
-            Some(step) if !is_step(step) => Some(format!("the step of a figure is {step}")),
+            Some(step) if !is_step(step) => Some(format!("the step of a figure is {step:e}")),
             _ => unspin_stats::comparable(run.value()?).err(),
         }
     });
@@ -177,6 +177,12 @@ mod tests {
         let herd = include_str!("../../page/tests/documents/herd.json");
         let mut document: serde_json::Value = serde_json::from_str(herd).unwrap();
         assert!(StoredResult::parse(herd).is_ok());
+        for step in [-1e-3, 0.0, 1e60] {
+            let mut document = document.clone();
+            document["analysis"]["control_runs"][0]["step"] = step.into();
+            let said = refusal(&document.to_string());
+            assert!(said.contains("the step of a figure is "), "{said}");
+        }
         document["analysis"]["control_runs"][0]["value"] = 1e-320.into();
         let said = refusal(&document.to_string());
         assert!(said.contains("only figures from 1e-50 to 1e50 are compared"), "{said}");

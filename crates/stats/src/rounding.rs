@@ -22,7 +22,7 @@ pub struct Rounding {
 /// What rounding can do to a ratio, as factors of at least 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundingBounds {
-    /// The largest ratio, in either direction, of two sides that are equal before rounding.
+    /// By how much it can have moved the ratio away from 1: a ratio within it may be one of two sides that are equal before rounding.
     pub factor: f64,
     /// How many times smaller the ratio may be before rounding.
     pub smaller: f64,

@@ -59,7 +59,7 @@ pub struct FleetComparison {
     pub hosts: Vec<HostComparison>,
     /// The mean over hosts; none with fewer than two.
     pub combined: Option<Combined>,
-    /// The largest factor between sides that are equal before their figures are rounded, of all hosts. No difference within it is
+    /// By which factor the rounding of the figures can have moved a host's ratio away from 1, the largest of all hosts. No difference within it is
     /// proven, and the intervals have all values before rounding. Absent if no figure was printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounding: Option<f64>,

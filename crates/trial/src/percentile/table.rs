@@ -273,6 +273,10 @@ mod tests {
 
     #[test]
     fn step_is_a_unit_of_the_last_digit_or_a_bucket() {
+        // wrk counts whole microseconds, and prints hundredths of them.
+        let small =
+            Table { rows: Row::of(50.0, "25.00", 1e-6).into_iter().collect(), ..Table::of(Tool::Wrk) };
+        assert!((small.row_of(Percentile(50.0)).unwrap().step - 1e-6).abs() < 1e-12);
         let row = |tool, number: &str| {
             let row = Row::of(99.0, number, 1e-3).unwrap();
             Table { rows: vec![row], ..Table::of(tool) }.row_of(Percentile(99.0))
