@@ -72,8 +72,8 @@ pub fn hosts_to_mention(fleet: &Fleet) -> Vec<String> {
 fn lost(fleet: &Fleet) -> Vec<String> {
     let mut sentences = Vec::new();
     let has_other = |index: &usize| {
-        let host = |result: &HostResult| result.proof.machine.host.clone();
-        fleet.usable().any(|other| host(other) == host(&fleet.hosts[*index]))
+        let machine = &fleet.hosts[*index].proof.machine;
+        fleet.usable().any(|other| other.proof.machine.identity() == machine.identity())
     };
     let named = |(index, why): &(usize, String)| {
         format!("{} in {} ({why})", fleet.hosts[*index].name, fleet.hosts[*index].file)
@@ -238,7 +238,7 @@ fn nothing(fleet: &Fleet, candidate: &JudgedCandidate, could_hide: Option<f64>, 
                 "nothing about {name}: the hosts do not tell whether it is better or worse than {control}; {hidden}.{also}"
             )
         }
-        FleetDoubt::BelowFloor { floor } if fleet.digits().is_some_and(|digits| digits >= floor) => {
+        FleetDoubt::BelowFloor { floor } if is_of_digits(fleet, candidate, floor) => {
             format!(
                 "nothing about {name}: the figures have so few digits that rounding may explain {}.{also}",
                 effect(floor)
@@ -248,6 +248,12 @@ fn nothing(fleet: &Fleet, candidate: &JudgedCandidate, could_hide: Option<f64>, 
             format!("nothing about {name}: its difference is below the noise of {}.{also}", effect(floor))
         }
     }
+}
+
+/// Whether the digits of the candidate's or the control's figures make a floor.
+fn is_of_digits(fleet: &Fleet, candidate: &JudgedCandidate, floor: f64) -> bool {
+    let of_control = fleet.analysis.noise_floor.filter(|noise| noise.is_of_digits() && noise.factor >= floor);
+    of_control.is_some() || candidate.comparison.rounding.is_some_and(|rounding| rounding >= floor)
 }
 
 /// Why a candidate is not recommended, whatever its mean is.

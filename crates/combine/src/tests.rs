@@ -263,6 +263,9 @@ fn machines_of_one_name_are_several_hosts() {
     assert_eq!(fleet.conclusion, Conclusion::Faster);
     let report = report(&fleet);
     assert!(report.contains("3 hosts with") && !report.contains("of one host"), "{report}");
+    models[2].rounds = 3;
+    let report = self::report(&combine(results(&models), Some(3), build()).unwrap());
+    assert!(report.contains("1 of 3 hosts failed: localhost (3) in "), "{report}");
 }
 
 /// What a session of a host did not measure, another one has.

@@ -77,8 +77,8 @@ fn write_table(
     lines.iter().try_for_each(|line| row(line.each_ref().map(String::as_str)))?;
     put(
         f,
-        "ratio: the geometric mean of the rounds' ratios. alone: what the host proves by itself, corrected for the number of \
-         hosts. weight: its share of the mean.",
+        "ratio: the geometric mean of the rounds' ratios. alone: whether its rounds alone show a difference (a t test, corrected for \
+         the number of hosts; the verdict of its own session has stricter rules). weight: its share of the mean.",
         0,
     )
 }

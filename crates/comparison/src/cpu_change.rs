@@ -6,6 +6,9 @@ use unspin_results::CpuChange;
 use unspin_stats::independent::IndependentSample;
 use unspin_stats::{CpuCostUnit, Direction, Run, Settings};
 
+/// A factor below which nothing is said: sessions of one program differ by some per cent, which runs of one session do not show.
+const WORTH_SAYING: f64 = 1.05;
+
 /// Treats more as better: then the ratio is the later side's CPU time divided by the earlier side's.
 const DIRECTION: Direction = Direction::HigherIsBetter;
 
@@ -59,6 +62,7 @@ fn change<V>(
     };
     let [before, after] = [&sides[0], &sides[1]].map(|side| mean(side));
     let test = Units::new(sides).test(settings)?;
-    let differs = test.p <= settings.alpha && !test.ratio.includes_one();
+    let is_worth_saying = test.ratio.value.ln().abs() >= WORTH_SAYING.ln();
+    let differs = is_worth_saying && test.p <= settings.alpha && !test.ratio.includes_one();
     Some(CpuChange { per, before, after, times: test.ratio, differs })
 }

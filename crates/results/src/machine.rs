@@ -17,10 +17,10 @@ pub struct StoredMachine {
 }
 
 impl StoredMachine {
-    /// What distinguishes it from others: its name, its processor, and the number of its CPUs. Machines can have one name (localhost,
-    /// copies of an image).
-    pub fn identity(&self) -> (&str, &str, usize) {
-        (&self.host, &self.processor, self.cpus)
+    /// What distinguishes it from others: its name and its processor. Machines can have one name (localhost, copies of an image). The
+    /// CPUs are those that programs could use, and a session may be given a part of them.
+    pub fn identity(&self) -> (&str, &str) {
+        (&self.host, &self.processor)
     }
 }
 

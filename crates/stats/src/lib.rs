@@ -113,7 +113,7 @@ pub use permutation::rounds_for_proof;
 pub use plan::{ROUNDS_AT_LEAST, SessionPlan, SessionPlanError};
 pub use precision::minimum_detectable_effect;
 pub use rate_table::RateTable;
-pub use rounding::{RoundedMean, Rounding, RoundingBounds};
+pub use rounding::{RoundedMean, RoundingBounds};
 pub use run::{Run, RunOutcome, comparable};
 pub use sample::{SampleSet, Summary};
 pub use schedule::{NextStep, RunLimit, Schedule, SessionPhase, StopReason};

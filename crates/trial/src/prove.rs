@@ -38,6 +38,13 @@ pub fn run(options: &ProveSettings) -> Result<ExitCode, Error> {
     ci::check(&options.ci)?;
     outfile::try_files(&files)?;
     outfile::refuse_replacing("a file of the command", &options.command, &files)?;
+    for (option, line) in options.server.lines() {
+        outfile::refuse_replacing(
+            &format!("a file of {option}"),
+            &shell_words::split(line).unwrap_or_default(),
+            &files,
+        )?;
+    }
     outfile::refuse_replacing("--use-plan", &options.use_plan, &files)?;
     let interrupt = Interrupt::install()?;
     if let Some(warning) = standard_input::warning() {

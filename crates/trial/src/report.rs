@@ -169,10 +169,7 @@ impl Report {
         }
         let ended_well = self.session.runs.iter().any(|run| run.trial.ending == RunEnd::Exited { code: 0 });
         match ended_well {
-            true => {
-                " No run has a figure that can be compared: let --metric name one that the program prints."
-                    .into()
-            }
+            true => " No run has a figure that can be compared: its first failure says why.".into(),
             false => {
                 format!(" No run succeeded ({reason}): make the program run by itself first, without unspin.")
             }

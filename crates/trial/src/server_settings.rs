@@ -21,6 +21,19 @@ pub struct ServerSettings {
     pub server_user: Option<String>,
 }
 
+impl ServerSettings {
+    /// The command lines, with the options that name them.
+    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = [
+            ("--server", &self.server),
+            ("--ready", &self.ready),
+            ("--load", &self.load),
+            ("--stop", &self.stop),
+        ];
+        named.into_iter().filter_map(|(option, line)| Some((option, line.as_deref()?)))
+    }
+}
+
 impl Default for ServerSettings {
     /// No server. One that is set later has half a minute until it is ready, and half a minute to end.
     fn default() -> ServerSettings {

@@ -147,7 +147,7 @@ Exit code:
 Examples:
   unspin plan systemd server.toml
   unspin plan systemd --dir /srv/unspin server.toml
-  unspin plan systemd --locked-down --status server.toml   # for a unit with NoExecPaths= or SystemCallFilter=";
+  unspin plan systemd --locked-down --status server.toml   # for Debian's redis";
 
 /// Print a drop-in for the unit of a service
 #[derive(Args, Debug)]

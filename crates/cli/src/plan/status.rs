@@ -24,7 +24,7 @@ pub fn status(pid: u32) -> Result<ExitCode, Error> {
     if process.could_not_load_library() {
         return Err(Error::Input(format!(
             "process {pid}: runs without the preload library, which lies where nothing may be executed: a file system that is mounted \
-             noexec, or outside of the ExecPaths= of a unit with NoExecPaths= (`unspin plan systemd --locked-down` prints the setting), or only reads the library's file"
+             noexec, or outside of the ExecPaths= of a unit with NoExecPaths= (`unspin plan systemd --locked-down` prints the setting), or reads the library's file itself"
         )));
     }
     let tally = process.tally()?.ok_or_else(|| {

@@ -377,6 +377,7 @@ fn output_that_is_an_input_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let script = file(folder.path(), "bench.sh", b"true\n", 0o644);
     let plan = file(folder.path(), "bench.toml", b"[[mutex]]\nname = \"m\"\nuse = \"fair\"\n", 0o644);
+    let load = format!("sh {script}");
     let of_command = "a file of the command is the same file: name another";
     for (arguments, why) in [
         (&["prove", "--html", &script, "sh", &script][..], of_command),
@@ -386,11 +387,23 @@ fn output_that_is_an_input_is_refused() {
             &["prove", "--use-plan", &plan, "--json", &plan, "sh", &script],
             "--use-plan is the same file: name another",
         ),
+        (
+            &["meter", "--use-plan", &plan, "--json", &plan, "sh", &script],
+            "--use-plan is the same file: name another",
+        ),
+        (
+            &["prove", "--server", "sleep 9", "--ready", "true", "--load", &load, "--html", &script],
+            "a file of --load is the same file: name another",
+        ),
     ] {
         let (code, text) = refusal(arguments);
         assert_eq!(code, 2, "{text}");
         assert!(text.contains(why) && text.lines().count() == 1, "{text}");
     }
+    // A word `-` is the program's own.
+    let (out, err, code) =
+        finish(unspin(&["meter", "--json", "-", "cat", "-"]).stdin(std::process::Stdio::null()));
+    assert!(code == Some(0) && out.starts_with("{"), "{out}{err}");
     assert_eq!(fs::read(&script).unwrap(), b"true\n");
     assert!(fs::read_to_string(&plan).unwrap().starts_with("[[mutex]]"));
 }

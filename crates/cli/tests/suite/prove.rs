@@ -155,7 +155,10 @@ fn missing_metric_is_reported_once() {
     assert_eq!(code, Some(4), "{out}{err}");
     let said = flat(&out).matches("no number for --metric 'nosuch' in its output").count();
     assert_eq!(said, 1, "{out}");
-    assert!(flat(&out).contains("No run has a figure that can be compared: let --metric name one"), "{out}");
+    assert!(
+        flat(&out).contains("No run has a figure that can be compared: its first failure says why."),
+        "{out}"
+    );
 }
 
 #[test]

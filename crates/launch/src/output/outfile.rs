@@ -91,8 +91,10 @@ pub fn refuse_replacing<F: AsRef<Path>>(
     read: &[F],
     outputs: &[(&str, Option<&Path>)],
 ) -> Result<(), Error> {
-    let pairs = outputs.iter().flat_map(|output| read.iter().map(move |file| (file.as_ref(), *output)));
-    pairs.into_iter().try_for_each(|(file, output)| refuse_same_file(&[(label, Some(file)), output]))
+    // A word `-` of a command is none of unspin's.
+    let files = || read.iter().map(AsRef::as_ref).filter(|file| !is_stdout(file));
+    let mut pairs = outputs.iter().flat_map(|output| files().map(move |file| (file, *output)));
+    pairs.try_for_each(|(file, output)| refuse_same_file(&[(label, Some(file)), output]))
 }
 
 /// Whether two names are those of one regular file. Equal names are, also if there is no such file yet.

@@ -60,6 +60,7 @@ pub fn run(options: &settings::MeterSettings) -> Result<ExitCode, Error> {
     ];
     outfile::try_files(&files)?;
     outfile::refuse_replacing("a file of the command", &options.recorded.command, &files)?;
+    outfile::refuse_replacing("--use-plan", options.recorded.replace.use_plan.as_slice(), &files)?;
     if !lens::run::has_pthread(options) {
         return lens::run::run(options);
     }

@@ -33,11 +33,13 @@ const RING: usize = 512 << 10;
 /// Samples, prints the table, and returns the program's exit code.
 pub fn run(options: &ProfileSettings) -> Result<ExitCode, Error> {
     observed::check(&options.observe)?;
-    outfile::try_files(&[
+    let files = [
         ("--output", options.output.as_deref()),
         ("--pprof", options.pprof.as_deref()),
         ("--flamegraph", options.flamegraph.as_deref()),
-    ])?;
+    ];
+    outfile::try_files(&files)?;
+    outfile::refuse_replacing("a file of the command", &options.command, &files)?;
     let program = match options.command.is_empty() {
         true => None,
         false => Some(Program::find_any(&options.command)?),

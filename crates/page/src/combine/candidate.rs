@@ -134,7 +134,7 @@ fn describe(results: &CombinedResults, candidate: &CombinedCandidate, hosts: &[H
 
 fn table(results: &CombinedResults, candidate: &CombinedCandidate) -> Table {
     let comparison = &candidate.comparison;
-    let head = ["host", "rounds", "ratio", "from", "to", "weight", "p", "by itself"];
+    let head = ["host", "rounds", "ratio", "from", "to", "weight", "p", "alone"];
     let numbers = |ratio: Ratio, has_value: bool| {
         let (value, [lower, upper]) = ratio.shown();
         let value = if has_value { Cell::Number(ratio.value, value) } else { Cell::Unknown };
@@ -169,7 +169,7 @@ fn table(results: &CombinedResults, candidate: &CombinedCandidate) -> Table {
     Table {
         caption: format!(
             "{} against {} on each host: the geometric mean of the rounds' ratios with its interval (above 1 is better), its share of \
-             the mean, and what the host proves by itself, p corrected for the number of hosts",
+             the mean, and whether its rounds alone show a difference (a t test, p corrected for the number of hosts; the verdict of its own session has stricter rules)",
             visible(&comparison.name),
             visible(&results.control)
         ),

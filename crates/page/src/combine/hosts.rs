@@ -41,8 +41,8 @@ pub fn section(results: &CombinedResults) -> Section {
             )),
         ],
     };
-    let hosts: BTreeSet<(&str, &str, usize)> =
-        results.hosts.iter().map(|result| (&*result.host, &*result.processor, result.cpus)).collect();
+    let hosts: BTreeSet<(&str, &str)> =
+        results.hosts.iter().map(|result| (&*result.host, &*result.processor)).collect();
     let missing = (results.hosts_expected as usize).saturating_sub(hosts.len());
     let table = Table {
         caption: "Each result with its host".into(),

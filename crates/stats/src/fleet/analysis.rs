@@ -69,7 +69,7 @@ pub struct FleetComparison {
     pub anywhere: Option<PValue>,
     /// Its p value after Holm's correction over the candidates.
     pub anywhere_p_corrected: Option<f64>,
-    /// Whether the effect differs between hosts; none with fewer than two.
+    /// Whether the effect differs between hosts; none with fewer than two. Its p is 1 where rounding alone can have made the differences.
     pub heterogeneity: Option<Heterogeneity>,
     /// What is proven.
     pub verdict: FleetVerdict,
@@ -157,7 +157,10 @@ fn compare(candidate: &FleetCandidate, settings: &Settings, seed: u64) -> FleetC
         name: candidate.name.clone(),
         hosts: hosts.collect(),
         anywhere: no_difference_anywhere(rounds, settings.draws, random),
-        heterogeneity: Heterogeneity::of(&strata),
+        heterogeneity: Heterogeneity::of(&strata).map(|found| match is_rounding(&measured) {
+            true => Heterogeneity { p: 1.0, ..found },
+            false => found,
+        }),
         combined,
         rounding: rounding.map(|rounding| rounding.factor),
         // Replaced once all comparisons exist, because the correction needs all of them.
@@ -165,6 +168,19 @@ fn compare(candidate: &FleetCandidate, settings: &Settings, seed: u64) -> FleetC
         anywhere_p_corrected: None,
         verdict: FleetVerdict::NothingProven { could_hide: None, doubt: super::FleetDoubt::TooFewHosts },
     }
+}
+
+/// Whether the hosts' means may be one mean before rounding: then no difference between hosts is shown. Hosts that print alike round
+/// alike, so the errors of those on one side of a boundary do not cancel.
+fn is_rounding(measured: &[(&HostRounds, Stratum)]) -> bool {
+    let ends = measured.iter().filter_map(|(host, stratum)| {
+        let RoundingBounds { smaller, larger, .. } = host.rounding?;
+        Some((stratum.mean - smaller.ln(), stratum.mean + larger.ln()))
+    });
+    let ends: Vec<(f64, f64)> = ends.collect();
+    let (lower, upper) =
+        ends.iter().fold((f64::MIN, f64::MAX), |all, end| (all.0.max(end.0), all.1.min(end.1)));
+    ends.len() == measured.len() && lower <= upper
 }
 
 /// Fills in Holm's corrections, one family for each test.

@@ -24,8 +24,8 @@ pub struct Stratum {
 }
 
 impl Stratum {
-    /// Of a host's log ratios, one for each round. `rounding` is the largest factor between means that are equal before their
-    /// figures were printed: the mean may be anywhere within it, and more rounds do not help. `None` if there are fewer rounds than
+    /// Of a host's log ratios, one for each round. `rounding` is the factor by which rounding can have moved the mean: it may be
+    /// anywhere within it, and more rounds do not help. `None` if there are fewer rounds than
     /// [`HOST_ROUNDS_AT_LEAST`].
     pub fn of(log_ratios: &[f64], rounding: Option<f64>) -> Option<Stratum> {
         let rounds = log_ratios.len() as u32;

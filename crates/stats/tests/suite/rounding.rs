@@ -224,6 +224,22 @@ fn disturbed_round_does_not_let_a_fleet_prove_rounding() {
     }
 }
 
+/// Half of the hosts print 2 and 1, the others 1 and 2, and all values may be 1.5.
+#[test]
+fn rounding_is_no_difference_between_hosts() {
+    let fleet = |steps| {
+        fleet_of(1, |host| {
+            let [mut control, mut candidate] = [1.495, 1.505];
+            if host % 2 == 0 {
+                std::mem::swap(&mut control, &mut candidate);
+            }
+            samples([control, candidate], 0.0005, 100 + host, steps)
+        })
+    };
+    assert!(!fleet(Steps::Known).comparisons[0].differs_between_hosts(0.05));
+    assert!(fleet(Steps::Unknown).comparisons[0].differs_between_hosts(0.05));
+}
+
 #[test]
 fn fleet_proves_a_difference_beyond_the_steps() {
     for means in [[12.0, 4.0], [4.0, 12.0], [3.0, 9.0], [9.0, 3.0]] {

@@ -144,7 +144,9 @@ fn proven(report: &Report) -> String {
             Verdict::NothingProven { doubt, .. } => {
                 undecided.push(name.as_str());
                 if let NotProvenReason::BelowFloor { floor } = doubt {
-                    below.push((name.as_str(), *floor));
+                    let of_digits = comparison.rounding.is_some_and(|rounding| rounding >= *floor);
+                    let what = if of_digits { "what rounding can make" } else { "the noise floor" };
+                    below.push(format!("{name}'s difference is below {what}, {}", effect(*floor)));
                 }
             }
             Verdict::Collapsed(CutOff { limit_s, .. }) => {
@@ -168,14 +170,7 @@ fn proven(report: &Report) -> String {
     match (clauses.is_empty(), undecided.is_empty()) {
         (true, _) => {
             let either = undecided.join(" or ");
-            let floors: Vec<String> = below
-                .iter()
-                .map(|(name, floor)| {
-                    format!("{name}'s difference is below the noise floor of {}", effect(*floor))
-                })
-                .collect();
-            let floors =
-                if floors.is_empty() { String::new() } else { format!(": {}", list(&floors, "and")) };
+            let floors = if below.is_empty() { String::new() } else { format!(": {}", list(&below, "and")) };
             return format!(
                 "nothing. The runs do not tell whether {either} is better or worse than {control}{floors}."
             );
