@@ -18,8 +18,8 @@ pub fn run(options: &PageOptions) -> Result<ExitCode, Error> {
         outfile::write(file, page.as_bytes())?;
     }
     if let Some(file) = json {
-        let document = unspin_page::document(&text).trim_end();
-        outfile::write(file, format!("{document}\n").as_bytes())?;
+        let document = unspin_page::document(&text);
+        outfile::write(file, format!("{}\n", document.trim_end()).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }

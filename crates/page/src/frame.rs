@@ -3,7 +3,7 @@
 use crate::embedded::embeddable;
 use crate::name::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use unspin_results::{SCRIPT_BEGIN, SCRIPT_END};
+use unspin_results::script;
 
 /// All styles: a page loads nothing.
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("locks/style.css"));
@@ -81,9 +81,9 @@ impl Frame {
 fn archive(json: &str) -> Markup {
     html! {
         p {
-            "This page contains the whole result, as JSON in its element " code { "result" } ". The commands of unspin that read a "
-            "result accept this file, too."
+            "This page contains the whole result, as JSON in its element " code { "result" } "; a long one is compressed (gzip, base64). "
+            "The commands of unspin that read a result accept this file, too, and " code { "unspin page --json" } " writes the JSON."
         }
-        (PreEscaped(SCRIPT_BEGIN)) (PreEscaped(embeddable(json))) (PreEscaped(SCRIPT_END))
+        (PreEscaped(script(&embeddable(json))))
     }
 }

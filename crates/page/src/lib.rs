@@ -42,7 +42,7 @@ pub use unspin_results::{ParseError, document};
 
 /// The page of a stored result: of JSON, or of the JSON in an older page.
 pub fn page(json: &str) -> Result<String, ParseError> {
-    let json = document(json);
+    let json = &*document(json);
     let frame = match StoredResult::parse(json)? {
         StoredResult::Proof(proof) => prove::frame(&proof),
         StoredResult::Meter(meter) => meter::frame(&meter),

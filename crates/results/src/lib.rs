@@ -44,7 +44,7 @@ pub use lenses::{
 };
 pub use machine::{StoredBuild, StoredDisturbance, StoredMachine, StoredThrottling};
 pub use meter::StoredMeter;
-pub use page::{SCRIPT_BEGIN, SCRIPT_END, document};
+pub use page::{document, script};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredJudgedWait, StoredLockTable, StoredLocks, StoredPercentile,

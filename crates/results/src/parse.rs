@@ -68,7 +68,7 @@ impl StoredResult {
 
     /// Reads a document, or a page that contains one.
     pub fn parse(text: &str) -> Result<StoredResult, ParseError> {
-        let text = crate::page::document(text);
+        let text = &*crate::page::document(text);
         if text.starts_with('<') {
             return Err(ParseError::NoDocument);
         }

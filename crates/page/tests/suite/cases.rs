@@ -45,6 +45,12 @@ pub fn scale() -> Value {
     serde_json::from_str(SCALE).unwrap()
 }
 
+/// What stands before the document in a page, and behind it.
+pub fn around_document(page: &str) -> [&str; 2] {
+    let (before, rest) = page.split_once("<script").unwrap();
+    [before, rest.split_once("</script>").unwrap().1]
+}
+
 /// The page of a document, parsed; no number on it is infinite or none.
 pub fn shown(name: &str, document: &Value) -> Html {
     let page = page(name, document);
