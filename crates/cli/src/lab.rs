@@ -1,4 +1,4 @@
-//! `unspin volano`, `unspin dbt1`, `unspin reproduce`: unspin becomes the program `unspin-lab`.
+//! `unspin volano`, `unspin dbt1`, `unspin reproduce`, `unspin vm`: unspin becomes the program `unspin-lab`.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

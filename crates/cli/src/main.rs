@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Command::Volano(options) => lab::run("volano", &options.arguments),
         Command::Dbt1(options) => lab::run("dbt1", &options.arguments),
         Command::Reproduce(options) => lab::run("reproduce", &options.arguments),
+        Command::Vm(options) => lab::run("vm", &options.arguments),
         Command::Arenas(options) => arenas::run(&options.action),
         Command::Doctor(options) => doctor::run(&options),
         Command::Completions(options) => interface::completions::print(&options),

@@ -97,6 +97,8 @@ pub enum Command {
     Dbt1(LabOptions),
     /// Repeat the measurements of the five historical reports on this machine
     Reproduce(LabOptions),
+    /// Run a command on another kernel, in a virtual machine
+    Vm(LabOptions),
     Doctor(DoctorOptions),
     Completions(CompletionsOptions),
     #[command(hide = true)]

@@ -15,10 +15,12 @@
 
 mod dbt1;
 mod reproduce;
+mod vm;
 mod volano;
 
 pub use dbt1::{Dbt1Mix, Dbt1Options};
 pub use reproduce::{ReportChoice, ReproduceOptions};
+pub use vm::{VmAccelerator, VmOptions};
 pub use volano::{VolanoModel, VolanoOptions, VolanoRunQueue};
 
 use clap::Subcommand;
@@ -33,4 +35,5 @@ pub enum LabCommand {
     Volano(VolanoOptions),
     Dbt1(Dbt1Options),
     Reproduce(ReproduceOptions),
+    Vm(VmOptions),
 }

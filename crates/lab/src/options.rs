@@ -1,8 +1,8 @@
 //! The command line.
 
 pub use unspin_lab_options::{
-    Dbt1Mix, Dbt1Options, LabCommand, ReportChoice, ReproduceOptions, VolanoModel, VolanoOptions,
-    VolanoRunQueue,
+    Dbt1Mix, Dbt1Options, LabCommand, ReportChoice, ReproduceOptions, VmAccelerator, VmOptions, VolanoModel,
+    VolanoOptions, VolanoRunQueue,
 };
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -30,6 +30,9 @@ pub enum Command {
     Lab(LabCommand),
     #[command(hide = true)]
     PrepareShop(PrepareShopOptions),
+    /// Be the first process of a virtual machine
+    #[command(hide = true)]
+    VmInit,
 }
 
 /// Populate the database of a `dbt1` command line, and print how a run on it is started; `unspin prove` asks for it
@@ -94,13 +97,20 @@ fn explain_unknown(error: &clap::Error, command: Option<&str>) -> Option<String>
 mod tests {
     use super::*;
     use clap::ValueEnum;
-    use unspin_launch::command::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS};
+    use unspin_launch::command::lab::{DBT1_OPTIONS, REPRODUCE, REPRODUCE_OPTIONS, VM, VM_OPTIONS};
     use unspin_launch::program::run_queue_program::{VOLANO_FLAGS, VOLANO_MODELS, VOLANO_VALUES};
     use unspin_runqueue::queue::Policy;
 
     #[test]
     fn definition_is_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    /// The crate of virtual machines boots this program by that argument.
+    #[test]
+    fn first_process_of_a_virtual_machine_is_a_command() {
+        let words = ["/init", unspin_vm::guest::ARGUMENT];
+        assert!(matches!(CommandLine::try_parse_from(words).unwrap().command, Command::VmInit));
     }
 
     /// The help of each command ends with examples. Those of the command itself are valid command lines.
@@ -140,7 +150,12 @@ mod tests {
     #[test]
     fn options_are_known_to_unspin() {
         let command = CommandLine::command();
-        for (name, known) in [(REPRODUCE, REPRODUCE_OPTIONS.as_slice()), ("dbt1", DBT1_OPTIONS.as_slice())] {
+        let lists = [
+            (REPRODUCE, REPRODUCE_OPTIONS.as_slice()),
+            (VM, VM_OPTIONS.as_slice()),
+            ("dbt1", DBT1_OPTIONS.as_slice()),
+        ];
+        for (name, known) in lists {
             let options = command.find_subcommand(name).expect("there is such a command").get_arguments();
             let options = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
             assert_eq!(options.collect::<Vec<_>>(), known, "{name}");

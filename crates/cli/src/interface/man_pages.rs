@@ -30,11 +30,11 @@ pub fn write(options: &ManPagesOptions) -> Result<ExitCode, Error> {
 /// A page for each program and each command.
 fn pages() -> Vec<ManPage> {
     let lab = LabCommand::augment_subcommands(Command::new("unspin-lab").version(Build::VERSION))
-        .about("Historical reports and their workloads, which unspin executes")
+        .about("Historical reports, their workloads and virtual machines, which unspin executes")
         .override_usage("unspin-lab <COMMAND>")
         .after_help("Examples:\n  unspin volano\n  unspin reproduce --quick")
         .long_about(
-            "The commands volano, dbt1 and reproduce of unspin, which need a database or an asynchronous runtime. unspin finds this \
+            "The commands volano, dbt1, reproduce and vm of unspin, most of which need a database or an asynchronous runtime. unspin finds this \
              program beside itself, else in PATH, and executes it; there is no need to type its name.",
         );
     let mut pages = Vec::new();

@@ -26,7 +26,7 @@ fn offered_for(arg: Arg) -> Arg {
     match (value_name(&arg), arg.get_id().as_str()) {
         (PROGRAM, _) => arg.value_hint(ValueHint::CommandWithArguments),
         ("CMD", _) => arg.value_hint(ValueHint::CommandString),
-        ("FILE" | "ARENA" | "PLAN", _) => arg.value_hint(ValueHint::FilePath),
+        ("FILE" | "ARENA" | "PLAN" | "HOST[:GUEST]", _) => arg.value_hint(ValueHint::FilePath),
         ("FOLDER", _) => arg.value_hint(ValueHint::DirPath),
         ("USER", _) => arg.value_hint(ValueHint::Username),
         ("KIND[@LOCK]" | "KINDS", "mutex") => named::<LockKind>(arg),
@@ -56,7 +56,7 @@ mod tests {
     use unspin_wire::Level;
 
     /// Values that nothing can complete.
-    const BY_HAND: [&str; 25] = [
+    const BY_HAND: [&str; 28] = [
         "BYTES",
         "DATABASE",
         "DURATION",
@@ -82,6 +82,9 @@ mod tests {
         "KIND[@LOCK]",
         "ADDRESS",
         "ADDRESS:PORT",
+        "KERNEL",
+        "PARAMETER",
+        "URL",
     ];
 
     /// A new name of a value has to be decided on: the shell offers something, or it is typed by hand.

@@ -185,6 +185,7 @@ fn list_of_commands_has_those_of_the_program() {
         "volano Let the users of chat rooms ",
         "dbt1 Let emulated browsers use a web shop ",
         "reproduce Repeat the measurements of the five historical reports ",
+        "vm Run a command on another kernel, in a virtual machine ",
     ] {
         assert!(words.contains(command), "{out}");
     }

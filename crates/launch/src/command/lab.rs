@@ -1,5 +1,5 @@
-//! The program `unspin-lab`: historical reports, and the workloads that need a database or an asynchronous runtime. unspin finds it
-//! as git and cargo find their subcommands: beside itself, else in `PATH`.
+//! The program `unspin-lab`: historical reports, the workloads that need a database or an asynchronous runtime, and virtual machines.
+//! unspin finds it as git and cargo find their subcommands: beside itself, else in `PATH`.
 
 mod failure;
 mod file_identity;
@@ -34,6 +34,23 @@ pub const REPRODUCE: &str = "reproduce";
 /// The options of that command. The command line of unspin knows these and the next for its messages only.
 pub const REPRODUCE_OPTIONS: [&str; 4] = ["quick", "db", "json", "quiet"];
 
+/// The command that runs a command line in a virtual machine.
+pub const VM: &str = "vm";
+
+/// The options of that command.
+pub const VM_OPTIONS: [&str; 10] = [
+    "kernel",
+    "cpus",
+    "memory",
+    "file",
+    "accel",
+    "time-limit",
+    "kernel-parameter",
+    "hide-hypervisor",
+    "mirror",
+    "quiet",
+];
+
 /// The options of the workload dbt1.
 pub const DBT1_OPTIONS: [&str; 13] = [
     "db",
@@ -58,13 +75,14 @@ pub fn commands_with(option: &str) -> impl Iterator<Item = &'static str> {
         ("volano", volano),
         ("dbt1", DBT1_OPTIONS.contains(&option)),
         (REPRODUCE, REPRODUCE_OPTIONS.contains(&option)),
+        (VM, VM_OPTIONS.contains(&option)),
     ];
     commands.into_iter().filter_map(|(command, has)| has.then_some(command))
 }
 
 /// Whether the program performs the command of this name.
 pub fn performs(command: impl AsRef<OsStr>) -> bool {
-    command.as_ref() == REPRODUCE || Workload::is_of_lab(command)
+    command.as_ref() == REPRODUCE || command.as_ref() == VM || Workload::is_of_lab(command)
 }
 
 /// The file of the program, which performs `command`. An error if there is none of the build of this one.

@@ -47,6 +47,23 @@ pub fn keep(file: &CachedFile<'_>) -> Result<PathBuf, Error> {
     )))
 }
 
+/// A folder of this name in the cache, for files that are too large to be compared at every use. No other user can replace one.
+pub fn folder(name: &str) -> Result<PathBuf, Error> {
+    let uid = Creds::current().uid;
+    let mut refusals = Vec::new();
+    for candidate in folders(uid) {
+        let within = Folder { path: candidate.path.join(name), readers: candidate.readers };
+        match usable(&candidate, uid).and_then(|_| usable(&within, uid)) {
+            Ok(path) => return Ok(path),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    let reasons = refusals.join("; ");
+    Err(Error::Environment(format!(
+        "there is no folder for {name} (set XDG_CACHE_HOME to a folder of yours): {reasons}"
+    )))
+}
+
 /// Bytes of a short text in the cache.
 const TEXT_MAX: u64 = 4096;
 

@@ -1,0 +1,96 @@
+//! `unspin vm`: a command on another kernel.
+
+use crate::options::{VmAccelerator, VmOptions};
+use std::io::Write;
+use std::process::ExitCode;
+use unspin_launch::error::Error;
+use unspin_launch::output::stderr;
+use unspin_vm::initramfs::GuestFile;
+use unspin_vm::kernel::{Archive, Kernel, KernelName};
+use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine, Output};
+
+/// Boots, passes on the command's output, and ends with its exit code.
+pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
+    let name: KernelName = options.kernel.parse()?;
+    let files = options.files.iter().map(|file| file.parse()).collect::<Result<Vec<GuestFile>, Error>>()?;
+    let notice: Option<fn(&str)> = (!options.quiet).then_some(|line| stderr::say(format_args!("{line}")));
+    let kernel = Kernel::find(&name, &Archive { mirror: options.mirror.clone(), notice })?;
+    let release = kernel.release.clone();
+    let machine = machine(options, kernel, files, notice);
+    let ended = machine.run_with(&options.command, options.time_limit, &mut pass_on)?;
+    if !options.quiet {
+        stderr::say(format_args!("{}", summary(&release, options.cpus, &ended)));
+    }
+    Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(u8::MAX)))
+}
+
+fn machine(
+    options: &VmOptions,
+    kernel: Kernel,
+    files: Vec<GuestFile>,
+    notice: Option<fn(&str)>,
+) -> Machine {
+    let accelerator = match options.accel {
+        VmAccelerator::Auto => AcceleratorChoice::Auto,
+        VmAccelerator::Kvm => AcceleratorChoice::Only(Accelerator::Kvm),
+        VmAccelerator::Tcg => AcceleratorChoice::Only(Accelerator::Tcg),
+    };
+    let bit = if options.hide_hypervisor { HypervisorBit::Hidden } else { HypervisorBit::Shown };
+    let machine = Machine::new(kernel).cpus(options.cpus.into()).accelerator(accelerator).hypervisor_bit(bit);
+    let machine = files.into_iter().fold(machine, Machine::file);
+    let machine = options.memory.into_iter().fold(machine, Machine::memory);
+    let machine = notice.into_iter().fold(machine, Machine::notice);
+    let parameters = options.kernel_parameters.iter();
+    parameters.fold(machine, |machine, parameter| machine.kernel_parameter(parameter))
+}
+
+/// Writes the command's output as it is. A reader that is gone needs no more.
+fn pass_on(output: Output<'_>) {
+    let _ = match output {
+        Output::Stdout(bytes) => {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
+        }
+        Output::Stderr(bytes) => std::io::stderr().lock().write_all(bytes),
+    };
+}
+
+/// One line on the machine and its times.
+fn summary(release: &str, cpus: u16, ended: &Ended) -> String {
+    let Ended { boot_s, run_s, cpu_s, accelerator, memory, .. } = ended;
+    let caveat = match accelerator {
+        Accelerator::Kvm => "",
+        Accelerator::Tcg => "; translated, so only ratios of one run mean anything",
+    };
+    let (accelerator, memory) = (accelerator.name(), memory / MIB);
+    format!(
+        "vm: kernel {release}, {accelerator}, {cpus} CPUs, {memory} MiB: booted in {boot_s:.1} s, ran {run_s:.2} s ({cpu_s:.2} s \
+         CPU){caveat}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_of_a_translated_run_says_that_its_times_mean_little() {
+        let mut ended = Ended {
+            code: 0,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            console: String::new(),
+            boot_s: 4.25,
+            run_s: 1.5,
+            cpu_s: 0.5,
+            accelerator: Accelerator::Tcg,
+            memory: 1024 * MIB,
+        };
+        let line = summary("7.3.4+deb13-cloud-amd64", 2, &ended);
+        let expected = "vm: kernel 7.3.4+deb13-cloud-amd64, tcg, 2 CPUs, 1024 MiB: booted in 4.2 s, ran 1.50 s (0.50 s CPU); \
+                        translated, so only ratios of one run mean anything";
+        assert_eq!(line, expected);
+        ended.accelerator = Accelerator::Kvm;
+        assert!(summary("7.3.4", 2, &ended).ends_with("(0.50 s CPU)"));
+    }
+}

@@ -1,0 +1,91 @@
+//! The first process of the guest: prepares the system, runs the command, tells how it ended, and powers off.
+
+mod modules;
+mod ports;
+mod system;
+
+use crate::initramfs::{COMMAND, GuestCommand};
+use crate::status::{CommandEnd, Status};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ports::Ports;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use unspin_sys::child::{self, End};
+
+/// The argument by which a program is told that it is this process.
+pub const ARGUMENT: &str = "vm-init";
+
+/// Does all of it. Never returns: the end of the first process would be a panic of the kernel.
+pub fn perform() -> ! {
+    if let Err(why) = run() {
+        eprintln!("unspin: {why}");
+    }
+    power_off()
+}
+
+fn power_off() -> ! {
+    // Fails only if this is not the first process of a guest.
+    let _ = reboot(RebootMode::RB_POWER_OFF);
+    std::process::exit(125)
+}
+
+/// Prepares the system, and runs the command. An error is for the console: there may be no ports.
+fn run() -> Result<(), String> {
+    if std::process::id() != 1 {
+        return Err(format!("{ARGUMENT} is for the first process of a virtual machine"));
+    }
+    system::mount();
+    modules::load()?;
+    system::set_up();
+    let mut ports = Ports::open()?;
+    let command = fs::read(COMMAND).map_err(|error| format!("{COMMAND}: {error}"))?;
+    let command = GuestCommand::decode(&command).ok_or_else(|| format!("{COMMAND}: is damaged"))?;
+    let status = match perform_command(&command, &mut ports) {
+        Ok(end) => Status::Ended(end),
+        Err(error) => Status::Refused(format!("{}: {error}", command.program.display())),
+    };
+    ports.tell(&status);
+    Ok(())
+}
+
+fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result<CommandEnd> {
+    let mut started = Command::new(&command.program);
+    started.arg0(&command.words[0]).args(&command.words[1..]).current_dir(&command.folder);
+    started.env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
+    started.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    child::execute_like_execvp(child::in_new_session(&mut started));
+    ports.tell(&Status::Started);
+    let start = Instant::now();
+    let mut process = started.spawn()?;
+    let pumps = [
+        ports.stdout.pump(process.stdout.take())?,
+        ports.stderr.pump(process.stderr.take())?,
+    ];
+    let end = wait(process.id(), start)?;
+    // What still runs keeps the pipes open. Nothing but this process needs to live.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    for pump in pumps {
+        // A pump that panicked has said so on the console.
+        let _ = pump.join();
+    }
+    Ok(end)
+}
+
+/// Waits for the command. Orphans, which the kernel gives to the first process, are waited for meanwhile.
+fn wait(command: u32, start: Instant) -> std::io::Result<CommandEnd> {
+    loop {
+        let ended = child::wait_any().map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
+        if ended.pid == command {
+            let code = match ended.end {
+                End::Exited(code) => code,
+                End::Killed(signal) => 128 + signal,
+            };
+            let cpu = Duration::from_secs_f64(ended.usage.cpu_s());
+            return Ok(CommandEnd { code, wall: start.elapsed(), cpu });
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What executes the guest's instructions: the processor, by KVM, or a translator, TCG.
+//!
+//! A machine can have `/dev/kvm` and yet not boot by it, for instance where KVM cannot emulate an instruction. Only a boot tells.
+//! The outcome is remembered until the next boot of the host.
+
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::str::FromStr;
+use std::time::Duration;
+use unspin_launch::error::Error;
+use unspin_launch::library::cache;
+
+/// What executes the guest's instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Accelerator {
+    /// The processor.
+    Kvm,
+    /// A translator.
+    Tcg,
+}
+
+/// Which of them may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AcceleratorChoice {
+    /// KVM where it works, TCG elsewhere.
+    Auto,
+    /// This one only.
+    Only(Accelerator),
+}
+
+impl FromStr for AcceleratorChoice {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<AcceleratorChoice, ()> {
+        match text {
+            "auto" => Ok(AcceleratorChoice::Auto),
+            "kvm" => Ok(AcceleratorChoice::Only(Accelerator::Kvm)),
+            "tcg" => Ok(AcceleratorChoice::Only(Accelerator::Tcg)),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Accelerator {
+    /// The name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accelerator::Kvm => "kvm",
+            Accelerator::Tcg => "tcg",
+        }
+    }
+
+    /// The time after which a guest that has not started its command will not do so. By TCG a boot takes 4 s on an idle machine, and
+    /// many times as long on a busy one.
+    pub(super) fn boot_limit(self) -> Duration {
+        match self {
+            Accelerator::Kvm => Duration::from_secs(30),
+            Accelerator::Tcg => Duration::from_secs(120),
+        }
+    }
+}
+
+/// What is known about KVM before the boot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Kvm {
+    /// It is to be used: it has booted a guest before, or nothing else was allowed.
+    Works,
+    /// It does not work, for this reason.
+    Fails(String),
+    /// The user wants none.
+    Refused,
+    /// Only a boot tells.
+    Untried,
+}
+
+const DEVICE: &str = "/dev/kvm";
+/// Prefix of the file's name in the cache.
+const REMEMBERED: &str = "kvm-";
+const WORKS: &str = "works";
+
+impl Kvm {
+    /// What is known. An error if KVM must be used and is not there.
+    pub fn find(choice: AcceleratorChoice) -> Result<Kvm, Error> {
+        let is_there = OpenOptions::new().read(true).write(true).open(DEVICE).map(drop);
+        match (choice, is_there) {
+            (AcceleratorChoice::Only(Accelerator::Tcg), _) => Ok(Kvm::Refused),
+            (AcceleratorChoice::Only(Accelerator::Kvm), Ok(())) => Ok(Kvm::Works),
+            (AcceleratorChoice::Only(Accelerator::Kvm), Err(error)) => Err(Error::Environment(format!(
+                "--accel kvm: {}; use --accel auto, which works without KVM",
+                reason(&error)
+            ))),
+            (AcceleratorChoice::Auto, Err(error)) => Ok(Kvm::Fails(reason(&error))),
+            (AcceleratorChoice::Auto, Ok(())) => Ok(match cache::recall(&name()) {
+                Some(text) if text == WORKS => Kvm::Works,
+                Some(why) => Kvm::Fails(why),
+                None => Kvm::Untried,
+            }),
+        }
+    }
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => format!("there is no {DEVICE}"),
+        ErrorKind::PermissionDenied => format!("you may not use {DEVICE} (root and its group may)"),
+        _ => format!("{DEVICE}: {error}"),
+    }
+}
+
+/// The name of the file in the cache: KVM may work after the next boot of the host.
+fn name() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{REMEMBERED}{}", boot.trim())
+}
+
+/// Remembers that KVM has booted a guest.
+pub(super) fn remember_success() {
+    cache::remember(&name(), REMEMBERED, WORKS);
+}
+
+/// Remembers that KVM could not boot a guest. Returns the reason in a few words.
+pub(super) fn remember_failure(error: &Error) -> String {
+    let text = error.to_string();
+    let why = text.split(['\n', ';']).next().unwrap_or_default().to_owned();
+    cache::remember(&name(), REMEMBERED, &why);
+    why
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choice_is_read_from_its_name() {
+        for accelerator in [Accelerator::Kvm, Accelerator::Tcg] {
+            assert_eq!(accelerator.name().parse(), Ok(AcceleratorChoice::Only(accelerator)));
+        }
+        assert_eq!("auto".parse(), Ok(AcceleratorChoice::Auto));
+        assert_eq!("xen".parse::<AcceleratorChoice>(), Err(()));
+    }
+
+    #[test]
+    fn tcg_needs_no_device() {
+        assert_eq!(Kvm::find(AcceleratorChoice::Only(Accelerator::Tcg)).unwrap(), Kvm::Refused);
+        let absent = std::io::Error::from(ErrorKind::NotFound);
+        assert_eq!(reason(&absent), "there is no /dev/kvm");
+    }
+}

@@ -1,0 +1,72 @@
+//! The lines that the guest writes to its third port.
+
+use std::time::Duration;
+
+/// One line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    /// The guest is about to start the command.
+    Started,
+    /// The command has ended.
+    Ended(CommandEnd),
+    /// The guest could not start the command, with the reason.
+    Refused(String),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CommandEnd {
+    /// Its exit code; 128 + n if signal n killed it.
+    pub code: i32,
+    /// Its time, by the guest's clock.
+    pub wall: Duration,
+    /// CPU time of the command and of the children that it waited for.
+    pub cpu: Duration,
+}
+
+impl Status {
+    /// The line, with its end.
+    pub fn line(&self) -> String {
+        match self {
+            Status::Started => "started\n".into(),
+            Status::Ended(CommandEnd { code, wall, cpu }) => {
+                format!("ended {code} {} {}\n", wall.as_micros(), cpu.as_micros())
+            }
+            Status::Refused(why) => format!("refused {}\n", why.replace('\n', " ")),
+        }
+    }
+
+    /// Reads a line. None if the guest has not written it.
+    pub fn parse(line: &str) -> Option<Status> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "started" => Some(Status::Started),
+            "refused" => Some(Status::Refused(rest.into())),
+            "ended" => {
+                let mut numbers = rest.split(' ');
+                let code = numbers.next()?.parse().ok()?;
+                let mut time = || Some(Duration::from_micros(numbers.next()?.parse().ok()?));
+                Some(Status::Ended(CommandEnd { code, wall: time()?, cpu: time()? }))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let end =
+            CommandEnd { code: 137, wall: Duration::from_micros(7), cpu: Duration::from_micros(1 << 40) };
+        for status in [Status::Started, Status::Ended(end), Status::Refused("sh: no such file".into())] {
+            let line = status.line();
+            assert_eq!(Status::parse(line.strip_suffix('\n').unwrap()), Some(status));
+        }
+        for damaged in ["", "ended", "ended 1 2", "ended x 2 3", "endedx 1 2 3"] {
+            assert_eq!(Status::parse(damaged), None, "{damaged}");
+        }
+    }
+}
