@@ -19,6 +19,7 @@ pub mod repeat;
 mod replace;
 mod run_queue;
 mod scale;
+mod scheduler;
 mod server;
 mod size;
 mod top;
@@ -52,6 +53,7 @@ use unspin_launch::machine::Build;
 use unspin_launch::output::stderr;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::list_behind_workload;
+use unspin_launch::scheduler::SchedulerCommand;
 use unspin_workloads::Workload;
 
 const EXAMPLES: &str = "\
@@ -172,31 +174,36 @@ fn explain_misplaced(error: &clap::Error, command: Option<&str>) -> Option<Strin
 const RUN_HELP: &str = "\
 Exit code: that of the program, or
     2  the command line is wrong; or a plan, lock or call site that it names was not found
-  125  unspin itself failed
+  125  unspin itself failed; or the kernel has no sched_ext, or the scheduler did not start or did not last as long as the program
   126  the program cannot be executed, or the preload library cannot be loaded into it or into what it starts (32 bits)
-  127  the program does not exist
+  127  the program or the scheduler's command does not exist
 
 Examples:
   unspin run --waits poll ./server                  # every wait polls before it sleeps
-  unspin run --mutex adaptive@cache_lock --rwlock rw-biased ./server   # one mutex, and every read-write lock
+  unspin run --scheduler scx_lavd ./server          # scheduled by sched_ext
   unspin run --sysv rcu ./server                    # System V IPC without the kernel";
 
 /// Run a program with its locks and waits replaced
 ///
 /// --mutex, --rwlock and --spin replace pthread mutexes, read-write locks and spin locks, and --waits replaces wait policies: all of
 /// them, or single ones by the names that `unspin meter` prints. --sysv replaces the kernel's System V IPC (semaphores, message queues, shared memory).
-/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue. Nothing is measured. Output and exit code are those of the program.
+/// --runqueue chooses the run queue of a program that is built on the crate unspin-runqueue, --scheduler the scheduler of the kernel. Nothing is measured. Output and exit code are those of the program.
 /// If an entry replaced nothing, a line on standard error says so when the program has ended, with the reason; of a program in
 /// which there is nothing to replace, which runs as it is, only with --verbose.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--rwlock|--spin|--waits|--use-plan|--runqueue|--sysv> [OPTIONS] <COMMAND>...",
-          group(ArgGroup::new("what").args(["sysv", "mutex", "rwlock", "spin", "waits", "use_plan", "runqueue"]).required(true).multiple(true)))]
+#[command(after_help = RUN_HELP, override_usage = "unspin run <--mutex|--rwlock|--spin|--waits|--use-plan|--runqueue|--sysv|--scheduler> [OPTIONS] <COMMAND>...",
+          group(ArgGroup::new("what").args(["sysv", "mutex", "rwlock", "spin", "waits", "use_plan", "runqueue", "scheduler"]).required(true).multiple(true)))]
 pub struct RunOptions {
     #[command(flatten)]
     pub replace: Replace,
 
     #[arg(long, value_name = "ENGINE", help = engine::help(), value_parser = engine::parser())]
     pub sysv: Option<Engine>,
+
+    /// A command that loads a scheduler of sched_ext (Linux 6.12) and keeps running, such as `scx_lavd`. It is started before the
+    /// program and ended after it. Needs root
+    #[arg(long, value_name = "CMD", value_parser = scheduler::parse)]
+    pub scheduler: Option<SchedulerCommand>,
 
     /// The arena: the file that holds the objects, shared by all programs that name it [default: one in /dev/shm for each
     /// user, IPC namespace and engine]

@@ -4,7 +4,10 @@
 //! the plan replaced is known when the program has ended. So before unspin becomes the program it starts an *observer*:
 //! a process of its own session that is no child of the program, waits for the program's end, and reports.
 
+mod scheduled;
+
 use crate::options;
+use std::convert::Infallible;
 use std::fs;
 use std::io::{PipeWriter, Read, pipe};
 use std::process::ExitCode;
@@ -29,8 +32,33 @@ use unspin_sys::creds::Creds;
 use unspin_sys::process;
 use unspin_trace::Fullness;
 
-/// Becomes the program, with the preload library. Returns only if that fails.
+/// Becomes the program, with the preload library. Returns only if that fails, or with --scheduler.
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
+    let Some(scheduler) = &options.scheduler else { return Err(run_replaced(options)) };
+    if replaces_anything(options) {
+        return scheduled::run(scheduler, options.verbose, || run_replaced(options));
+    }
+    // A scheduler needs no preload library.
+    let program = Program::find_any(&options.command)?;
+    scheduled::run(scheduler, options.verbose, || program.replace_process_as_it_is())
+}
+
+/// Whether the preload library has something to do in the program.
+fn replaces_anything(options: &options::RunOptions) -> bool {
+    let Replace { mutex, rwlock, spin, waits, run_queue, use_plan } = Replace::from(&options.replace);
+    let has_locks = !(mutex.is_empty() && rwlock.is_empty() && spin.is_empty() && waits.is_empty());
+    has_locks || run_queue.is_some() || use_plan.is_some() || options.sysv.is_some()
+}
+
+/// Becomes the program, with the preload library. Returns only if that fails.
+fn run_replaced(options: &options::RunOptions) -> Error {
+    match try_run_replaced(options) {
+        Ok(never) => match never {},
+        Err(error) => error,
+    }
+}
+
+fn try_run_replaced(options: &options::RunOptions) -> Result<Infallible, Error> {
     let inherited = inherited_descriptors();
     let arena = arena::of(options.sysv, options.arena.as_deref()).map_err(Error::Usage)?;
     let replace = Replace::from(&options.replace);

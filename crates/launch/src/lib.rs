@@ -5,6 +5,7 @@
 //! | Which program does the command line name, what does it run, and can the library reach that? | [`program`] |
 //! | What is replaced in it? | [`replace`]; for mutexes and waits the [`plan`] |
 //! | Where is the library, and how does it learn that? | [`library`] |
+//! | Which scheduler of the kernel schedules it? | [`scheduler`] |
 //! | What does the machine cost? | [`machine`] |
 //! | Where do files and messages go? | [`output`] |
 //! | What do `unspin` and `unspin-lab` share? | [`command`] |
@@ -34,3 +35,4 @@ pub mod output;
 pub mod plan;
 pub mod program;
 pub mod replace;
+pub mod scheduler;

@@ -257,10 +257,12 @@ pub fn signal_group(group: u32, signal: Signal) -> Result<(), Errno> {
 /// From now on the calling process gets SIGKILL when the *thread* that forked it ends. `ESRCH` if that has already
 /// happened.
 pub fn die_with_parent(parent: u32) -> Result<(), Errno> {
-    get_on_parent_death(parent, Signal::Kill)
+    signal_when_parent_dies(parent, Signal::Kill)
 }
 
-fn get_on_parent_death(parent: u32, signal: Signal) -> Result<(), Errno> {
+/// From now on the calling process gets this signal when the *thread* that forked it ends. `ESRCH` if that has already
+/// happened.
+pub fn signal_when_parent_dies(parent: u32, signal: Signal) -> Result<(), Errno> {
     prctl(libc::PR_SET_PDEATHSIG, signal.number())?;
     if crate::process::parent() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
@@ -313,7 +315,7 @@ pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Com
     // exec.
     unsafe {
         command.pre_exec(move || {
-            get_on_parent_death(parent, signal).map_err(|e| std::io::Error::from_raw_os_error(e.0))
+            signal_when_parent_dies(parent, signal).map_err(|e| std::io::Error::from_raw_os_error(e.0))
         })
     }
 }
@@ -323,6 +325,17 @@ pub fn signal_on_parent_death(command: &mut Command, signal: Signal) -> &mut Com
 pub fn execute_like_execvp(command: &mut Command) -> &mut Command {
     // SAFETY: the closure does nothing.
     unsafe { command.pre_exec(|| Ok(())) }
+}
+
+/// The command's process and what it starts are scheduled by the policy SCHED_EXT: [`sched::become_extensible`](crate::sched::become_extensible).
+pub fn under_sched_ext(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
+    // exec.
+    unsafe {
+        command.pre_exec(|| {
+            crate::sched::become_extensible().map_err(|e| std::io::Error::from_raw_os_error(e.0))
+        })
+    }
 }
 
 /// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.

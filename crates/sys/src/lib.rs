@@ -14,7 +14,7 @@
 //!   (descriptors that the program may have replaced),
 //!   [`regular`] (files under names of others), [`stack`] (a larger stack than the limit permits);
 //! - processes and threads: [`process`] (identity and life), [`blocked`] (the call in
-//!   which a thread sleeps), [`child`] (child processes), `inherited` (what
+//!   which a thread sleeps), [`child`] (child processes), [`keeper`] (child processes that end with all that they have started), `inherited` (what
 //!   a launched program gets from the parent of its launcher; a feature), [`generation`] (detects a
 //!   fork), [`tid`] (the calling thread's id), [`tls`] (initial-exec thread-local words), [`thread_exit`] (functions
 //!   that are called when a thread ends), [`cpu`] (the calling thread's CPU), [`sched`], [`signal`], [`creds`],
@@ -51,6 +51,7 @@ pub mod glibc;
 #[cfg(feature = "inherited")]
 pub mod inherited;
 pub mod ipc;
+pub mod keeper;
 pub mod limits;
 pub mod local;
 pub mod maps;

@@ -1,11 +1,11 @@
 //! A process that a run starts: in a process group of its own, with captured output, ended in any case.
 
-use super::captured_output::CapturedOutput;
 use super::interrupt::Interrupt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
+use unspin_launch::output::captured::CapturedOutput;
 use unspin_sys::child::{self, Ended, Signal};
 
 /// A process and its output.

@@ -1,11 +1,13 @@
 //! Configurations: the program with different setups.
 
+use super::scheduled::Scheduling;
 use super::setup::{Prepared, Setup};
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Plan, WaitPolicy};
 use unspin_launch::program::Program;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_launch::scheduler::SchedulerCommand;
 use unspin_locks::LockKind;
 use unspin_stats::{Candidate, Role};
 use unspin_wire::plan::LockFamily;
@@ -13,12 +15,15 @@ use unspin_wire::plan::LockFamily;
 /// The name of the run queue that the program chooses.
 pub const OWN_RUN_QUEUE: &str = "default";
 
+/// The name of the kernel's own scheduler, where schedulers are compared.
+pub const OWN_SCHEDULER: &str = "default scheduler";
+
 /// One way to run the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
     /// The configuration's name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// Engine, plan and run queue; none for the program without the preload library.
+    /// Engine, plan, run queue and scheduler; none for the program without the preload library beside a control with it.
     pub setup: Option<Setup>,
 }
 
@@ -37,6 +42,12 @@ impl Configuration {
     pub fn of_run_queue(run_queue: Option<RunQueue>) -> Configuration {
         let name = run_queue.map_or(OWN_RUN_QUEUE, RunQueue::name);
         Configuration { candidate: Candidate::control(name), setup: Some(Setup::default()) }
+    }
+
+    /// The control of schedulers: the kernel's own, while no other one is loaded.
+    pub fn of_own_scheduler() -> Configuration {
+        let setup = Setup { scheduling: Some(Scheduling::Own), ..Setup::default() };
+        Configuration { candidate: Candidate::control(OWN_SCHEDULER), setup: Some(setup) }
     }
 
     /// The control of plans: libc's locks, and waits that sleep at once, through the same hooks. Its plan is for those
@@ -85,9 +96,21 @@ impl Configuration {
         self.candidate.role == Role::Candidate && self.setup.is_some()
     }
 
+    /// Whether the report has a lock table of it that is made after the rounds. Run queues are metered before them; schedulers run
+    /// without the preload library.
+    pub fn is_metered_after_rounds(&self) -> bool {
+        self.judged_run_queue().is_none() && self.judged_scheduler().is_none()
+    }
+
     /// What it changes, in words; none if it is no candidate.
     pub fn summary(&self) -> Option<String> {
         let setup = self.setup.as_ref().filter(|_| self.is_judged())?;
+        if let Some(scheduler) = self.judged_scheduler() {
+            return Some(format!(
+                "the sched_ext scheduler that `{}` loads, in place of the kernel's own",
+                scheduler.line
+            ));
+        }
         if let Some(run_queue) = setup.run_queue {
             return Some(run_queue.summary().to_owned());
         }
@@ -109,6 +132,11 @@ impl Configuration {
     /// The run queue, if a run queue is judged.
     pub fn judged_run_queue(&self) -> Option<RunQueue> {
         self.setup.as_ref().filter(|_| self.is_judged())?.run_queue
+    }
+
+    /// The command of the scheduler, if a scheduler is judged.
+    pub fn judged_scheduler(&self) -> Option<&SchedulerCommand> {
+        self.setup.as_ref().filter(|_| self.is_judged())?.scheduling.as_ref()?.command()
     }
 
     /// The plan, if a plan is judged.

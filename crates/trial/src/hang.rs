@@ -10,17 +10,19 @@
 use super::process_tree::{RunThreads, threads_of_descendants};
 use std::time::Duration;
 
-/// Watches one run. All descendants of this process belong to it.
+/// Watches one run. All descendants of this process belong to it, except the scheduler of the run.
 pub struct HangDetector {
     limit: Duration,
+    /// The scheduler's process.
+    spared: Option<u32>,
     /// At half of the limit; none before.
     halfway: Option<RunThreads>,
 }
 
 impl HangDetector {
-    /// For a run that is ended at `limit`.
-    pub fn new(limit: Duration) -> HangDetector {
-        HangDetector { limit, halfway: None }
+    /// For a run that is ended at `limit`. `spared` is a process that does not belong to it.
+    pub fn new(limit: Duration, spared: Option<u32>) -> HangDetector {
+        HangDetector { limit, spared, halfway: None }
     }
 
     /// The time until the next look is due, or until the limit.
@@ -32,13 +34,14 @@ impl HangDetector {
     /// Looks at the processes once, when half of the limit has passed.
     pub fn look(&mut self, elapsed: Duration) {
         if self.halfway.is_none() && elapsed >= self.limit / 2 {
-            self.halfway = Some(threads_of_descendants());
+            self.halfway = Some(threads_of_descendants(self.spared));
         }
     }
 
     /// Whether the run hangs. Call it at the limit, before the processes are ended.
     pub fn is_hung(&self) -> bool {
-        self.halfway.as_ref().is_some_and(|halfway| is_hung(halfway, &threads_of_descendants()))
+        let now = || threads_of_descendants(self.spared);
+        self.halfway.as_ref().is_some_and(|halfway| is_hung(halfway, &now()))
     }
 }
 
@@ -75,7 +78,7 @@ mod tests {
     #[test]
     fn looks_are_due_at_half_of_the_limit_and_at_the_limit() {
         let seconds = Duration::from_secs;
-        let mut detector = HangDetector::new(seconds(10));
+        let mut detector = HangDetector::new(seconds(10), None);
         assert_eq!(detector.pause(seconds(1)), seconds(4));
         assert!(!detector.is_hung(), "nothing is known before half of the limit");
         detector.look(seconds(5));

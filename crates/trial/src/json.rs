@@ -5,6 +5,7 @@ use super::locks::Locks;
 use super::percentile::PercentileEvidence;
 use super::report::Report;
 use super::run_queues::{self, JudgedRunQueue};
+use super::schedulers::{JudgedScheduler, SchedulerPair};
 use super::search::Search;
 use super::service::Service;
 use super::session::SessionRun;
@@ -48,6 +49,7 @@ pub struct ProveDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     percentile: Option<&'a PercentileEvidence>,
     rcu_against_global: Option<&'a Comparison>,
+    between_schedulers: &'a [SchedulerPair],
     staircase: Option<&'a Staircase>,
     search: Option<&'a Search>,
     plan: Option<String>,
@@ -63,6 +65,7 @@ struct ConfigurationEntry<'a> {
     engine: Option<&'static str>,
     plan: Option<String>,
     run_queue: Option<&'static str>,
+    scheduler: Option<&'a JudgedScheduler>,
     summary: Option<String>,
     cpu: StoredCpuShares,
 }
@@ -77,19 +80,20 @@ pub fn write(report: &Report, json: Option<&Path>, html: Option<&Path>) -> Resul
 
 /// All results, including every run.
 pub fn document(report: &Report) -> ProveDocument<'_> {
-    let candidates =
-        report.configurations.iter().zip(&report.cpu).map(|(configuration, &cpu)| ConfigurationEntry {
-            name: configuration.name(),
-            engine: configuration.setup.as_ref().map(|setup| setup.engine.name()),
-            plan: configuration
-                .setup
-                .as_ref()
-                .and_then(|setup| setup.plan.as_ref())
-                .map(|prepared| prepared.compiled.to_string()),
-            run_queue: report.run_queue_of(configuration).map(RunQueue::name),
-            summary: configuration.summary(),
-            cpu,
-        });
+    let all = report.configurations.iter().zip(&report.cpu).zip(&report.schedulers);
+    let candidates = all.map(|((configuration, &cpu), scheduler)| ConfigurationEntry {
+        name: configuration.name(),
+        engine: configuration.setup.as_ref().map(|setup| setup.engine.name()),
+        plan: configuration
+            .setup
+            .as_ref()
+            .and_then(|setup| setup.plan.as_ref())
+            .map(|prepared| prepared.compiled.to_string()),
+        run_queue: report.run_queue_of(configuration).map(RunQueue::name),
+        scheduler: scheduler.as_ref(),
+        summary: configuration.summary(),
+        cpu,
+    });
     ProveDocument {
         schema: SCHEMA,
         unspin: report.build,
@@ -108,6 +112,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
         analysis: &report.session.analysis,
         no_preload: report.session.no_preload.as_ref(),
         percentile: report.percentile.as_ref(),
+        between_schedulers: &report.between_schedulers,
         rcu_against_global: report.reports_figure.as_ref(),
         staircase: report.staircase.as_ref(),
         search: report.search.as_ref(),

@@ -1,6 +1,7 @@
 //! Measures a program under several configurations, and says which differences are proven.
 //!
-//! - A [`Configuration`] says what a program runs with: the control, a kind of lock, a policy of waits, an engine, a run queue.
+//! - A [`Configuration`] says what a program runs with: the control, a kind of lock, a policy of waits, an engine, a run queue, a scheduler of
+//!   the kernel.
 //! - A [`Trial`] is one run of the program under a configuration, with its figure.
 //! - A [`Report`] has all trials of a session, and the verdict on each candidate.
 //!
@@ -23,7 +24,6 @@
 mod attended;
 mod budget;
 mod call_sites;
-mod captured_output;
 mod ci;
 mod configuration;
 mod ending;
@@ -56,10 +56,11 @@ mod requested;
 mod run_queues;
 mod runner;
 mod scale;
+mod scheduled;
+mod schedulers;
 mod search;
 mod seed;
 mod served;
-mod server_line;
 mod server_settings;
 mod service;
 mod session;

@@ -210,7 +210,8 @@ impl Locks {
         Ok(())
     }
 
-    /// Meters every candidate whose runs succeeded, except run queues, which have been metered. Failures here do not change
+    /// Meters every candidate whose runs succeeded, except run queues, which have been metered, and schedulers, which change no lock.
+    /// Failures here do not change
     /// the results so far.
     pub fn meter(
         &mut self,
@@ -221,7 +222,7 @@ impl Locks {
         time_limit: Duration,
     ) {
         let has_no_table = |configuration: &Configuration| {
-            configuration.is_judged() && configuration.judged_run_queue().is_none()
+            configuration.is_judged() && configuration.is_metered_after_rounds()
         };
         for (index, configuration) in configurations.iter().enumerate().filter(|(_, c)| has_no_table(c)) {
             let Some(setup) = &configuration.setup else { continue };

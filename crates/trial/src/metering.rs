@@ -5,6 +5,7 @@
 
 use super::monitor::RunMonitor;
 use super::runner::{Limit, RunEnd, Runner, Trial};
+use super::scheduled::PastScheduler;
 use super::setup::Setup;
 use serde::Serialize;
 use std::fs;
@@ -172,6 +173,7 @@ fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
         programs: 0,
         reached_engine: false,
         run_queue: None,
+        scheduler: PastScheduler::default(),
     }
 }
 

@@ -1,16 +1,17 @@
 //! What one run of a program shows, before it is judged.
 
 use super::attended::{Attended, SLICE};
-use super::captured_output::CapturedOutput;
 use super::ending::{Limit, RunEnd};
 use super::hang::HangDetector;
 use super::interrupt::Interrupt;
 use super::leftovers::{self, Leftovers};
 use super::monitor::RunMonitor;
 use super::progress::Progress;
+use super::scheduled::Scheduled;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
+use unspin_launch::output::captured::CapturedOutput;
 use unspin_sys::child::Usage;
 
 /// What was measured in a run.
@@ -44,10 +45,37 @@ pub struct Surroundings<'a> {
     pub interrupt: &'a Interrupt,
     /// Shows what is being done.
     pub progress: &'a Progress,
+    /// The kernel's scheduler, if schedulers are compared.
+    pub scheduled: Option<&'a Scheduled>,
+}
+
+impl Surroundings<'_> {
+    /// The scheduler's process, which does not belong to the run.
+    pub fn spared(&self) -> Option<u32> {
+        self.scheduled.and_then(Scheduled::pid)
+    }
 }
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+
+impl Performance {
+    /// A run that did not take place, because its scheduler was not loaded.
+    pub fn without_run() -> Result<Performance, Error> {
+        Ok(Performance {
+            elapsed: Duration::ZERO,
+            whole: Duration::ZERO,
+            ending: RunEnd::Exited { code: 0 },
+            failure: None,
+            usage: Usage::default(),
+            all_cpu_s: 0.0,
+            figures: CapturedOutput::new()?,
+            explanation: None,
+            cleared: Duration::ZERO,
+            left_processes: 0,
+        })
+    }
+}
 
 /// Runs a program to its end. Returns `None` if ^C ended it.
 pub fn of_program(
@@ -59,8 +87,10 @@ pub fn of_program(
     let mut process = Attended::start(command)?;
     let ending = attend(&mut process, limit, watch, around)?;
     let elapsed = process.began.elapsed();
+    around.scheduled.inspect(|scheduled| scheduled.finish());
+    let began_to_clear = Instant::now();
     let leftovers = clear(Some(process.pid), ending);
-    let cleared = process.began.elapsed().saturating_sub(elapsed);
+    let cleared = began_to_clear.elapsed();
     let Some(ending) = ending else { return Ok(None) };
     let mut usage = process.ended.map(|ended| ended.usage).unwrap_or_default();
     usage += leftovers.usage;
@@ -98,12 +128,13 @@ fn attend(
     process: &mut Attended,
     limit: Limit,
     watch: &mut dyn RunMonitor,
-    Surroundings { interrupt, progress }: Surroundings<'_>,
+    around: Surroundings<'_>,
 ) -> Result<Option<RunEnd>, Error> {
+    let Surroundings { interrupt, progress, .. } = around;
     // A run with a mere timeout is a first one: its length is not known yet.
     let (is_first, shows_hang) = (matches!(limit, Limit::Timeout(_)), limit.shows_hang());
     let (limit, mut patience) = (limit.after(), progress.patience());
-    let mut hang = HangDetector::new(limit);
+    let mut hang = HangDetector::new(limit, around.spared());
     loop {
         let left = hang.pause(process.began.elapsed());
         let over =

@@ -10,9 +10,10 @@ use unspin_sys::child::Usage;
 const TICK_US: u64 = 10_000;
 
 /// CPU time so far of all descendants of this process that live, and of the children that they have waited for. A server's
-/// processes are its children, and orphans are ours ([`unspin_sys::child::become_subreaper`]).
-pub fn cpu_of_descendants() -> Usage {
-    usage(&processes(), std::process::id())
+/// processes are its children, and orphans are ours ([`unspin_sys::child::become_subreaper`]). `spared` and its descendants do not
+/// count: they are no part of the run.
+pub fn cpu_of_descendants(spared: Option<u32>) -> Usage {
+    usage(&processes(), std::process::id(), spared)
 }
 
 /// The threads of a run, by number.
@@ -57,10 +58,10 @@ impl FromIterator<(u32, ThreadActivity)> for RunThreads {
     }
 }
 
-/// The threads of all descendants of this process.
-pub fn threads_of_descendants() -> RunThreads {
+/// The threads of all descendants of this process, without those of `spared` and its descendants.
+pub fn threads_of_descendants(spared: Option<u32>) -> RunThreads {
     let processes = processes();
-    descendants(&processes, std::process::id()).flat_map(|(pid, _)| threads_of(*pid)).collect()
+    descendants(&processes, std::process::id(), spared).flat_map(|(pid, _)| threads_of(*pid)).collect()
 }
 
 fn threads_of(pid: u32) -> impl Iterator<Item = (u32, ThreadActivity)> {
@@ -132,11 +133,13 @@ fn processes() -> HashMap<u32, ProcessStat> {
 fn descendants(
     processes: &HashMap<u32, ProcessStat>,
     root: u32,
+    spared: Option<u32>,
 ) -> impl Iterator<Item = (&u32, &ProcessStat)> {
     let descends = move |mut pid: u32| {
         // A chain of parents is no longer than the list.
         for _ in 0..processes.len() {
             match processes.get(&pid) {
+                _ if spared == Some(pid) => return false,
                 Some(process) if process.parent == root => return true,
                 Some(process) => pid = process.parent,
                 None => return false,
@@ -147,9 +150,9 @@ fn descendants(
     processes.iter().filter(move |(pid, _)| descends(**pid))
 }
 
-fn usage(processes: &HashMap<u32, ProcessStat>, root: u32) -> Usage {
+fn usage(processes: &HashMap<u32, ProcessStat>, root: u32, spared: Option<u32>) -> Usage {
     let mut usage = Usage::default();
-    for (_, process) in descendants(processes, root) {
+    for (_, process) in descendants(processes, root, spared) {
         usage.user_us += process.user * TICK_US;
         usage.system_us += process.system * TICK_US;
     }
@@ -196,8 +199,12 @@ mod tests {
             (10, process(1, 300, 300)),
         ]
         .into();
-        let usage = usage(&processes, 7);
-        assert_eq!((usage.user_us, usage.system_us), (300_000, 30_000));
+        let of = |spared| {
+            let usage = usage(&processes, 7, spared);
+            (usage.user_us, usage.system_us)
+        };
+        assert_eq!(of(None), (300_000, 30_000));
+        assert_eq!((of(Some(9)), of(Some(8))), ((100_000, 10_000), (0, 0)));
     }
 
     #[test]

@@ -15,7 +15,6 @@ use crate::requested::{NamedCandidates, Requested, run_queues};
 use crate::runner::{Limit, Runner};
 use crate::search::{Search, SearchResult};
 use crate::seed::seed;
-use crate::server_line;
 use crate::service::Service;
 use crate::session::Session;
 use crate::settings::ProveSettings;
@@ -25,6 +24,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use unspin_launch::command::words;
 use unspin_launch::error::Error;
 use unspin_launch::library;
 use unspin_launch::output::outfile;
@@ -208,7 +208,8 @@ impl<'o> CheckedRequest<'o> {
         if service.is_some() && !try_service(&runner, self.options.time_limit)? {
             return Ok(None);
         }
-        if !reached::check(&runner, self.options.time_limit)? {
+        let uses_the_library = !self.requested.as_ref().is_some_and(Requested::is_about_schedulers);
+        if uses_the_library && !reached::check(&runner, self.options.time_limit)? {
             return Ok(None);
         }
         let mut report = match self.requested {
@@ -254,13 +255,16 @@ fn try_service(runner: &Runner<'_>, time_limit: Duration) -> Result<bool, Error>
 fn program(options: &ProveSettings) -> Result<Program, Error> {
     if let Some(line) = &options.server.server {
         let account = options.server.server_user.as_deref().map(Account::of).transpose()?;
-        let program = program_of(options, &server_line::words(line)?)?;
+        let program = program_of(options, &words::words("--server", line)?)?;
         return Ok(Program { account, ..program });
     }
     program_of(options, &options.command)
 }
 
 fn program_of(options: &ProveSettings, command: &[OsString]) -> Result<Program, Error> {
+    if !options.schedulers.is_empty() {
+        return Program::find_any(command);
+    }
     // The library may reach the programs that this one starts, even if it cannot reach this one.
     let found = Program::find_launcher(command)?;
     let Some(compared) = run_queues(&options.run_queues)? else { return Ok(found) };

@@ -7,6 +7,7 @@ use super::metering::EndedEarly;
 use super::percentile::PercentileEvidence;
 use super::recommendation::Recommended;
 use super::runner::{Runner, Trial};
+use super::schedulers::{JudgedScheduler, SchedulerPair};
 use super::search::Search;
 use super::service::Service;
 use super::session::Session;
@@ -21,7 +22,7 @@ use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_results::StoredCpuShares;
 use unspin_stats::{
-    Analysis, Comparison, Conclusion, CpuCostUnit, Direction, Experiment, Role, Summary, Verdict,
+    Analysis, Comparison, Conclusion, CpuCostUnit, Direction, Experiment, Role, Settings, Summary, Verdict,
 };
 
 /// The whole result of `unspin prove`.
@@ -46,6 +47,10 @@ pub struct Report {
     /// The comparison of the engine `rcu` with the engine `global`. The historical reports compared two kernels in this
     /// way.
     pub reports_figure: Option<Comparison>,
+    /// The scheduler of each configuration.
+    pub schedulers: Vec<Option<JudgedScheduler>>,
+    /// The schedulers compared with each other.
+    pub between_schedulers: Vec<SchedulerPair>,
     /// The run queue of the control, if `--runqueue` names it.
     pub run_queue: Option<RunQueue>,
     /// The value of `--metric` that reads a rate in the program's output, if the wall time was measured.
@@ -87,6 +92,8 @@ impl Report {
         let left: BTreeSet<i32> = left.collect();
         let there = if left.is_empty() { Vec::new() } else { runner.kernel_sets() };
         let shares = |candidate| cpu_shares(session.trials(candidate), machine.cpus);
+        let schedulers = configurations.iter().enumerate();
+        let schedulers = schedulers.map(|(index, one)| JudgedScheduler::of(one, index, &session));
         Report {
             applied_to: command.clone(),
             command,
@@ -96,6 +103,8 @@ impl Report {
             rate_in_output: runner.figure.rate_in_output().map(str::to_owned),
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),
+            schedulers: schedulers.collect(),
+            between_schedulers: SchedulerPair::all(&configurations, &session),
             reports_figure: against_global(&configurations, &session),
             staircase: Staircase::of(&configurations, &session),
             interrupted: runner.interrupt.has_come(),
@@ -181,7 +190,7 @@ impl Report {
     /// where the session does not know it.
     pub fn between(&self, before: &str, after: &str, unit: &str) -> Option<Comparison> {
         let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
-        between(&self.session, index(before)?, index(after)?, unit)
+        between(&self.session, index(before)?, index(after)?, unit, self.session.analysis.settings.alpha)
     }
 
     /// The summary of a configuration's runs.
@@ -249,11 +258,12 @@ impl Report {
 /// Compares the engines by the session's runs: `global` as the control, `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
-    between(session, index(Engine::Global)?, index(Engine::Rcu)?, "")
+    between(session, index(Engine::Global)?, index(Engine::Rcu)?, "", session.analysis.settings.alpha)
 }
 
-/// Compares two configurations by the session's runs: one as the control, the other as the only candidate.
-fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option<Comparison> {
+/// Compares two configurations by the session's runs, at the significance level `alpha`: one as the control, the other as the only
+/// candidate.
+pub fn between(session: &Session, before: usize, after: usize, unit: &str, alpha: f64) -> Option<Comparison> {
     let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
     if before.failures().0 > 0 || before.cut_off() > 0 {
         return None;
@@ -264,7 +274,8 @@ fn between(session: &Session, before: usize, after: usize, unit: &str) -> Option
         unit.clone_into(&mut experiment.metric.unit);
     }
     let Analysis { settings, noise_floor, .. } = &session.analysis;
-    Analysis::above_floor(&experiment, settings, *noise_floor).comparisons.pop()
+    let settings = Settings { alpha, ..*settings };
+    Analysis::above_floor(&experiment, &settings, *noise_floor).comparisons.pop()
 }
 
 /// The means over the successful ones of these runs.

@@ -1,6 +1,7 @@
 //! The configurations to be judged.
 
 use super::configuration::Configuration;
+use super::scheduled::Scheduling;
 use super::setup::Setup;
 use crate::settings::ProveSettings;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use unspin_launch::program::Program;
 use unspin_launch::program::workload::{DefaultCandidates, Workload};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_launch::scheduler::SchedulerCommand;
 use unspin_locks::{RwLockKind, SpinKind};
 use unspin_stats::Candidate;
 
@@ -18,7 +20,7 @@ use unspin_stats::Candidate;
 pub struct Requested {
     /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
     pub control: Configuration,
-    /// System V engines, plans for locks and waits, or run queues.
+    /// System V engines, plans for locks and waits, run queues, or schedulers.
     pub judged: Vec<Configuration>,
 }
 
@@ -39,13 +41,16 @@ pub struct NamedCandidates<'o> {
     pub sysv: &'o [Engine],
     /// `--runqueue`
     pub run_queues: &'o [RunQueue],
+    /// `--scheduler`
+    pub schedulers: &'o [SchedulerCommand],
 }
 
 impl<'o> NamedCandidates<'o> {
     /// Those of `unspin prove`.
     pub fn of(options: &'o ProveSettings) -> NamedCandidates<'o> {
-        let ProveSettings { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, .. } = options;
-        NamedCandidates { mutex, rwlock, spin, waits, use_plan, sysv, run_queues }
+        let ProveSettings { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers, .. } =
+            options;
+        NamedCandidates { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers }
     }
 
     /// The kinds of locks, of all families.
@@ -62,6 +67,9 @@ impl Requested {
     /// The candidates that the command line names, or the default ones of its workload; none if they must be searched
     /// for.
     pub fn of(options: &NamedCandidates<'_>, program: &Program) -> Result<Option<Requested>, Error> {
+        if !options.schedulers.is_empty() {
+            return Ok(Some(schedulers(options.schedulers)));
+        }
         if let Some(ComparedRunQueues { control, judged }) = run_queues(options.run_queues)? {
             let setup = Setup { run_queue: Some(judged), ..Setup::default() };
             return Ok(Some(Requested {
@@ -105,8 +113,11 @@ impl Requested {
             candidate: Candidate::aa_control(format!("{} (again)", self.control.name())),
             setup: self.control.setup.clone(),
         };
-        let no_preload = Configuration { candidate: Candidate::new(NO_PRELOAD), setup: None };
-        [self.control.clone(), again, no_preload].into_iter().chain(self.judged.iter().cloned()).collect()
+        // The control of schedulers has no preload library either.
+        let no_preload = (!self.is_about_schedulers())
+            .then(|| Configuration { candidate: Candidate::new(NO_PRELOAD), setup: None });
+        let control = [self.control.clone(), again];
+        control.into_iter().chain(no_preload).chain(self.judged.iter().cloned()).collect()
     }
 
     /// Whether only plans are judged.
@@ -118,6 +129,11 @@ impl Requested {
     /// Whether run queues are judged.
     pub fn is_about_run_queues(&self) -> bool {
         self.judged.iter().any(|configuration| configuration.judged_run_queue().is_some())
+    }
+
+    /// Whether schedulers are judged.
+    pub fn is_about_schedulers(&self) -> bool {
+        self.judged.iter().any(|configuration| configuration.judged_scheduler().is_some())
     }
 
     /// Whether a candidate polls at named call sites.
@@ -153,9 +169,24 @@ impl Requested {
 pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Configuration> {
     let plan = control.setup.as_ref().and_then(|setup| setup.plan.clone());
     let judged = |&engine: &Engine| {
-        Configuration::judged(engine.name(), Setup { engine, plan: plan.clone(), run_queue: None })
+        Configuration::judged(engine.name(), Setup { engine, plan: plan.clone(), ..Setup::default() })
     };
     engines.iter().map(judged).collect()
+}
+
+/// The schedulers with the kernel's own as their control. One that is given several times is judged several times, under names of
+/// its own.
+fn schedulers(named: &[SchedulerCommand]) -> Requested {
+    let judged = named.iter().enumerate().map(|(index, command)| {
+        let before = named[..index].iter().filter(|earlier| earlier.line == command.line).count();
+        let name = match before {
+            0 => command.line.clone(),
+            _ => format!("{} ({})", command.line, before + 1),
+        };
+        let scheduling = Some(Scheduling::Loaded(command.clone()));
+        Configuration::judged(&name, Setup { scheduling, ..Setup::default() })
+    });
+    Requested { control: Configuration::of_own_scheduler(), judged: judged.collect() }
 }
 
 /// The run queues of a session.
@@ -200,6 +231,7 @@ fn ends_with(program: &Program, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::OWN_SCHEDULER;
     use crate::testing::settings;
 
     fn parse(command: &[&str]) -> Option<Requested> {
@@ -271,6 +303,17 @@ mod tests {
         assert_eq!(names(&one), ["default", "default (again)", NO_PRELOAD, "percpu"]);
         let twice = run_queues(&[RunQueue::Global, RunQueue::Global]).unwrap_err();
         assert!(twice.to_string().starts_with("--runqueue names a run queue twice: give global,percpu"));
+    }
+
+    #[test]
+    fn scheduler_given_twice_is_judged_twice() {
+        let requested = parse(&["--scheduler", "scx_a 1,scx_b,scx_a 1", "sh"]).unwrap();
+        let expected = [OWN_SCHEDULER, "default scheduler (again)", "scx_a 1", "scx_b", "scx_a 1 (2)"];
+        assert_eq!(names(&requested), expected, "there is no run with other hooks");
+        let line = |c: &Configuration| c.judged_scheduler().map(|command| command.line.clone());
+        assert_eq!(line(&requested.judged[2]).as_deref(), Some("scx_a 1"));
+        assert_eq!(line(&requested.control), None);
+        assert!(requested.judged[0].summary().unwrap().contains("`scx_a 1` loads"));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
-use super::captured_output::CapturedOutput;
 pub use super::ending::{Limit, RunEnd};
 use super::figure::{Figure, RunFigure};
 use super::full_disk;
@@ -8,6 +7,7 @@ use super::interrupt::Interrupt;
 use super::monitor::RunMonitor;
 use super::performance::{self, Performance, Surroundings};
 use super::progress::Progress;
+use super::scheduled::{PastScheduler, Scheduled};
 use super::served;
 use super::service::Service;
 use super::setup::{Prepared, Setup};
@@ -20,10 +20,12 @@ use std::process::Command;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::library::environment::{self, Environment};
+use unspin_launch::output::captured::CapturedOutput;
 use unspin_launch::output::scratch::{self, Scratch};
 use unspin_launch::plan::RunTally;
 use unspin_launch::program::{Account, Program};
 use unspin_launch::replace::run_queue::{self, RunQueue};
+use unspin_launch::scheduler::SchedExt;
 use unspin_observe::disturbance::{CpuTime, Disturbance, kernel_sets};
 use unspin_stats::{Run, RunLimit, RunOutcome, comparable};
 use unspin_sys::child;
@@ -47,6 +49,8 @@ pub struct Runner<'a> {
     /// The path of the arena of each run, in a folder in which the program may create it.
     arena: PathBuf,
     uid: u32,
+    /// The kernel's schedulers.
+    sched_ext: SchedExt,
     /// The entries for locks that were in effect in the first run under a plan, by the compiled plan.
     in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
 }
@@ -105,6 +109,9 @@ pub struct Trial {
     /// The run queue of all its executors, if it had some and they had the same one.
     #[serde(skip)]
     pub run_queue: Option<RunQueue>,
+    /// The kernel's scheduler, if schedulers are compared.
+    #[serde(skip)]
+    pub scheduler: PastScheduler,
 }
 
 impl<'a> Runner<'a> {
@@ -137,6 +144,7 @@ impl<'a> Runner<'a> {
             scratch,
             arena,
             uid,
+            sched_ext: SchedExt::of_kernel(),
             in_effect: RefCell::default(),
         })
     }
@@ -168,18 +176,19 @@ impl<'a> Runner<'a> {
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
         let sets_before = self.kernel_sets();
         let cpu_before = CpuTime::since_boot();
-        let performance = self.perform(&mut command, limit, watch);
+        let performance = self.perform(&mut command, setup, limit, watch);
         let cpu_after = CpuTime::since_boot();
         let engine = setup.map_or(Kind::Kernel, |setup| setup.engine);
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
-        let Some(mut performance) = performance? else { return Ok(None) };
+        let Some((mut performance, scheduler)) = performance? else { return Ok(None) };
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let own = self.run_figure(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
         let output_tail = match (&own, &mut performance) {
             (Ok(_), _) => String::new(),
+            _ if scheduler.failure.is_some() => scheduler.output.clone(),
             (Err(_), Performance { explanation: Some(output), .. }) => output.tail(),
             (Err(_), Performance { figures, .. }) => figures.tail(),
         };
@@ -225,16 +234,51 @@ impl<'a> Runner<'a> {
             programs: tally.programs(),
             reached_engine,
             run_queue: tally.run_queue(),
+            scheduler,
         }))
     }
 
+    /// Runs the program or the server, under the scheduler of its setup if that has one.
     fn perform(
+        &self,
+        command: &mut Command,
+        setup: Option<&Setup>,
+        limit: Limit,
+        watch: &mut dyn RunMonitor,
+    ) -> Result<Option<(Performance, PastScheduler)>, Error> {
+        let around = Surroundings { interrupt: self.interrupt, progress: self.progress, scheduled: None };
+        let Some(scheduling) = setup.and_then(|setup| setup.scheduling.as_ref()) else {
+            let performance = self.perform_within(command, limit, watch, around)?;
+            return Ok(performance.map(|performance| (performance, PastScheduler::default())));
+        };
+        let Some(scheduled) = Scheduled::begin(scheduling, &self.sched_ext, self.interrupt)? else {
+            return Ok(None);
+        };
+        if scheduled.is_for_program_only() {
+            child::under_sched_ext(command);
+        }
+        let performance = match scheduled.has_failed() {
+            true => Some(Performance::without_run()?),
+            false => {
+                let around = Surroundings { scheduled: Some(&scheduled), ..around };
+                self.perform_within(command, limit, watch, around)?
+            }
+        };
+        let past = scheduled.past();
+        Ok(performance.map(|performance| {
+            let failure = past.failure.clone().or(performance.failure);
+            let (whole, all_cpu_s) = (performance.whole + past.around, performance.all_cpu_s + past.cpu_s);
+            (Performance { failure, whole, all_cpu_s, ..performance }, past)
+        }))
+    }
+
+    fn perform_within(
         &self,
         command: &mut Command,
         limit: Limit,
         watch: &mut dyn RunMonitor,
+        around: Surroundings<'_>,
     ) -> Result<Option<Performance>, Error> {
-        let around = Surroundings { interrupt: self.interrupt, progress: self.progress };
         match &self.service {
             None => performance::of_program(command, limit, watch, around),
             Some(service) => served::of_load(service, command, limit, watch, around),
@@ -278,7 +322,8 @@ impl<'a> Runner<'a> {
         recording: Option<&Path>,
         tally: &RunTally,
     ) -> Result<(), Error> {
-        let Some(Setup { engine, plan, run_queue }) = setup else {
+        let Some(Setup { engine, plan, run_queue, scheduling: None }) = setup else {
+            // A scheduler needs no hooks in the program.
             environment::clear(command);
             return Ok(());
         };

@@ -8,7 +8,6 @@
 //! Only the server runs under the preload library.
 
 use super::attended::{Attended, Patience, SLICE};
-use super::captured_output::CapturedOutput;
 use super::ending::{Limit, RunEnd};
 use super::hang::HangDetector;
 use super::leftovers;
@@ -19,6 +18,7 @@ use super::service::{Service, remedy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
+use unspin_launch::output::captured::CapturedOutput;
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 
 /// Time between two questions whether the server is ready.
@@ -199,12 +199,12 @@ impl ServedRun<'_> {
         limit: Limit,
         watch: &mut dyn RunMonitor,
     ) -> Result<Loaded, Over> {
-        let before = cpu_of_descendants();
+        let before = cpu_of_descendants(self.around.spared());
         watch.note_load_begin();
         let mut load = Attended::start(&mut self.service.shell(&self.service.load))?;
         let attended = self.attend(&mut load, server, limit, watch);
         let elapsed = load.began.elapsed();
-        let usage = cpu_of_descendants().since(&before);
+        let usage = cpu_of_descendants(self.around.spared()).since(&before);
         watch.note_end(Duration::from_micros(usage.user_us + usage.system_us));
         // What the load has left in its group must not load the server while it stops.
         let ended = load.end_with_group(GRACE, self.around.interrupt)?;
@@ -237,10 +237,10 @@ impl ServedRun<'_> {
         limit: Limit,
         watch: &mut dyn RunMonitor,
     ) -> Result<RunEnd, Over> {
-        let Surroundings { interrupt, progress } = self.around;
+        let Surroundings { interrupt, progress, .. } = self.around;
         let (is_first, shows_hang) = (matches!(limit, Limit::Timeout(_)), limit.shows_hang());
         let (limit, mut patience) = (limit.after(), progress.patience());
-        let mut hang = HangDetector::new(limit);
+        let mut hang = HangDetector::new(limit, self.around.spared());
         loop {
             let left = hang.pause(load.began.elapsed());
             let over = load.has_ended_within(left.min(SLICE).min(NOTICE).min(watch.pause()))?;
@@ -331,6 +331,8 @@ impl ServedRun<'_> {
         began: Instant,
     ) -> Result<Option<Performance>, Error> {
         let whole = began.elapsed();
+        self.around.scheduled.inspect(|scheduled| scheduled.finish());
+        let began_to_clear = Instant::now();
         let mut all = self.others;
         // If no server was started, --ready may have left processes.
         let ending = match &server {
@@ -338,7 +340,7 @@ impl ServedRun<'_> {
             Some(server) => server.ended.map(|ended| ended.end.into()),
         };
         let leftovers = clear(server.as_ref().map(|server| server.pid), ending);
-        let cleared = began.elapsed().saturating_sub(whole);
+        let cleared = began_to_clear.elapsed();
         all += leftovers.usage;
         all += server.as_ref().and_then(|server| server.ended).map(|ended| ended.usage).unwrap_or_default();
         let output = match server {

@@ -1,6 +1,5 @@
 //! The commands around a server: what waits for it, loads it and stops it.
 
-use super::captured_output::CapturedOutput;
 use crate::server_settings::ServerSettings;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -8,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::library::environment;
+use unspin_launch::output::captured::CapturedOutput;
 use unspin_sys::inherited;
 
 /// The commands around a server, and its limits.

@@ -221,8 +221,7 @@ fn time_of_locks(runs: &[SessionRun], configurations: &[Configuration]) -> Durat
     let of =
         |candidate: usize| runs.iter().filter(move |run| run.candidate == candidate).map(|run| &run.trial);
     let longest = |candidate| of(candidate).map(|trial| trial.whole.as_secs_f64()).fold(0.0, f64::max);
-    // Run queues have been metered before the rounds.
-    let is_to_be_metered = |of: &Configuration| of.is_judged() && of.judged_run_queue().is_none();
+    let is_to_be_metered = |of: &Configuration| of.is_judged() && of.is_metered_after_rounds();
     let judged = (0..configurations.len()).filter(|&candidate| is_to_be_metered(&configurations[candidate]));
     let works = judged.filter(|&candidate| of(candidate).all(|trial| trial.value.is_ok()));
     // Before its first run a candidate is assumed to be as fast as the control.

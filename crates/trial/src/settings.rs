@@ -8,6 +8,7 @@ use std::time::Duration;
 use unspin_launch::plan::{Choice, WaitChoice};
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_launch::scheduler::SchedulerCommand;
 use unspin_locks::{RwLockKind, SpinKind};
 use unspin_stats::Direction;
 
@@ -43,6 +44,8 @@ pub struct ProveSettings {
     pub sysv: Vec<Engine>,
     /// Run queues to compare. The first of several is the control.
     pub run_queues: Vec<RunQueue>,
+    /// Schedulers of the kernel to compare with its own, and with each other.
+    pub schedulers: Vec<SchedulerCommand>,
     /// The file for the plan that won.
     pub plan: Option<PathBuf>,
     /// The number of rounds; none if the time budget limits them.
@@ -90,6 +93,7 @@ impl ProveSettings {
             use_plan: Vec::new(),
             sysv: Vec::new(),
             run_queues: Vec::new(),
+            schedulers: Vec::new(),
             plan: None,
             runs: None,
             metric: None,

@@ -1,12 +1,13 @@
-//! The setup of a run: engine, plan and run queue.
+//! The setup of a run: engine, plan, run queue and scheduler.
 
+use super::scheduled::Scheduling;
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Compiled, Plan};
 use unspin_launch::program::Program;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 
-/// An engine for System V IPC, a plan for locks and waits, and a run queue.
+/// An engine for System V IPC, a plan for locks and waits, a run queue, and a scheduler of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The engine.
@@ -15,6 +16,8 @@ pub struct Setup {
     pub plan: Option<Prepared>,
     /// The run queue of the program's executors, if it differs from the control's.
     pub run_queue: Option<RunQueue>,
+    /// The kernel's scheduler, if schedulers are compared. Then the program runs without the preload library.
+    pub scheduling: Option<Scheduling>,
 }
 
 /// A plan in both forms.
@@ -29,7 +32,7 @@ pub struct Prepared {
 impl Default for Setup {
     /// The kernel's System V IPC, libc's locks and waits, the run queue of the control.
     fn default() -> Setup {
-        Setup { engine: Engine::Kernel, plan: None, run_queue: None }
+        Setup { engine: Engine::Kernel, plan: None, run_queue: None, scheduling: None }
     }
 }
 

@@ -4,6 +4,8 @@ use crate::settings::ProveSettings;
 use std::fmt::Debug;
 use std::str::FromStr;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_launch::scheduler::SchedulerCommand;
+use unspin_launch::scheduler::command::split;
 
 /// The settings that a few options of `unspin prove`, each with a value, mean. The first other word begins the command.
 pub fn settings(words: &[&str]) -> ProveSettings {
@@ -18,6 +20,7 @@ pub fn settings(words: &[&str]) -> ProveSettings {
             "--sysv" => settings.sysv = list(value),
             "--runs" => settings.runs = Some(value.parse().expect("it is a number")),
             "--runqueue" => settings.run_queues = value.split(',').map(run_queue).collect(),
+            "--scheduler" => settings.schedulers = split(value).iter().map(|line| scheduler(line)).collect(),
             _ => break,
         }
         rest = others;
@@ -28,6 +31,10 @@ pub fn settings(words: &[&str]) -> ProveSettings {
 
 fn list<T: FromStr<Err: Debug>>(value: &str) -> Vec<T> {
     value.split(',').map(|word| word.parse().expect("it is a valid word")).collect()
+}
+
+fn scheduler(line: &str) -> SchedulerCommand {
+    SchedulerCommand::parse(line).expect("it is a command")
 }
 
 fn run_queue(name: &str) -> RunQueue {

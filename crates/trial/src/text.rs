@@ -11,6 +11,7 @@ mod locks;
 pub mod plan;
 mod rates;
 mod run_queues;
+mod schedulers;
 pub mod search;
 mod staircase;
 pub mod summary;
@@ -68,6 +69,7 @@ impl fmt::Display for Text<'_> {
         }
         waits::write(f, self.0)?;
         run_queues::write(f, self.0)?;
+        schedulers::write(f, self.0)?;
         locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;
@@ -210,6 +212,7 @@ impl Text<'_> {
         if let Some(comparison) = &self.0.reports_figure {
             write!(f, "{}", paragraph(&format!("The reports' figure: {}", comparison.sentence), 2))?;
         }
+        schedulers::write_pairs(f, self.0)?;
         write!(f, "{}", paragraph(&end_of_session(self.0), 2))?;
         writeln!(f)
     }

@@ -1,6 +1,7 @@
 //! The options of `unspin prove`.
 
 use super::list::split;
+use super::scheduler::Schedulers;
 use super::server::ServerOptions;
 use clap::Args;
 use std::env;
@@ -34,7 +35,7 @@ Exit code:
 Examples:
   unspin prove ./server --selftest               # find what makes it faster, and prove it
   unspin prove --server './server -p 7777' --ready 'nc -z localhost 7777' --load './client -p 7777'    # a server
-  unspin prove --waits poll --cpu-limit 50 --metric 'TPS: ' --higher-is-better ./bench.sh";
+  unspin prove --scheduler scx_lavd,'scx_rusty --verbose' ./bench.sh                   # schedulers of the kernel (sched_ext)";
 
 fn kinds_help<K: KindOfFamily>() -> String {
     format!(
@@ -53,7 +54,7 @@ fn kinds_help<K: KindOfFamily>() -> String {
 /// when the intervals are narrow or the time budget is used up. Standard input is empty and output is not shown. Processes that
 /// a run leaves behind are ended before the next run.
 ///
-/// Without --mutex, --rwlock, --spin, --waits, --use-plan, --sysv and --runqueue, prove finds the candidates itself: it meters the
+/// Without --mutex, --rwlock, --spin, --waits, --use-plan, --sysv, --runqueue and --scheduler, prove finds the candidates itself: it meters the
 /// program, picks the locks and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
 /// prints the plan that won. `unspin run --use-plan` applies a plan.
 #[derive(Args, Debug)]
@@ -86,6 +87,13 @@ pub struct ProveOptions {
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = super::run_queue::parser(),
           conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "plan"])]
     pub runqueue: Vec<RunQueue>,
+
+    /// Commands that load a scheduler of sched_ext (Linux 6.12) and keep running, separated by commas outside quotes. Each is started
+    /// before a run and ended after it; the control is the kernel's own scheduler. Several are also compared with each other. Only
+    /// schedulers can be judged together with schedulers. Needs root
+    #[arg(long, value_name = "CMD",
+          conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "plan"])]
+    pub scheduler: Vec<Schedulers>,
 
     /// Write the plan that won to this file, for `unspin run --use-plan`
     #[arg(long, value_name = "FILE")]
@@ -174,6 +182,7 @@ impl From<&ProveOptions> for ProveSettings {
     fn from(options: &ProveOptions) -> ProveSettings {
         let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
             options;
+        let ProveOptions { scheduler, .. } = options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
         let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } =
             options;
@@ -186,6 +195,7 @@ impl From<&ProveOptions> for ProveSettings {
             use_plan: use_plan.clone(),
             sysv: sysv.clone(),
             run_queues: runqueue.clone(),
+            schedulers: scheduler.iter().flat_map(|list| list.0.clone()).collect(),
             plan: plan.clone(),
             runs: *runs,
             metric: metric.clone(),
@@ -302,6 +312,7 @@ mod tests {
                 use_plan,
                 sysv,
                 run_queues,
+                schedulers,
                 plan,
                 runs,
                 metric,
@@ -320,7 +331,7 @@ mod tests {
                 words,
                 preparation,
             } = settings;
-            let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues);
+            let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
             let output = (plan, json, html, ci, verbose, quiet);
             // `main` adds the preparation.

@@ -4,3 +4,4 @@ pub mod ignored_signals;
 pub mod lab;
 pub mod line;
 pub mod main_thread;
+pub mod words;

@@ -1,5 +1,6 @@
 //! Where messages, reports and files go.
 
+pub mod captured;
 pub mod document;
 pub mod outfile;
 pub mod scratch;

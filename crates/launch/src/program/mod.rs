@@ -9,7 +9,7 @@ pub mod workload;
 
 use crate::command::lab;
 use crate::error::Error;
-use crate::library::environment::Environment;
+use crate::library::environment::{self, Environment};
 use crate::output::shell;
 use crate::program::workload::{Workload, WorkloadProgram};
 use crate::replace::run_queue::{self, RunQueue};
@@ -169,6 +169,14 @@ impl Program {
     pub fn replace_process(&self, environment: &Environment) -> Error {
         let mut command = inheriting(self.command());
         environment.apply(&mut command);
+        let error = command.exec();
+        Error::not_started(&self.path, &error)
+    }
+
+    /// Becomes the program, without the preload library. Returns only if that fails.
+    pub fn replace_process_as_it_is(&self) -> Error {
+        let mut command = inheriting(self.command());
+        environment::clear(&mut command);
         let error = command.exec();
         Error::not_started(&self.path, &error)
     }

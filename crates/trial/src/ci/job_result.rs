@@ -3,12 +3,12 @@
 use super::outcome::Outcome;
 use crate::configuration::Configuration;
 use crate::report::Report;
-use crate::server_line;
 use crate::settings::ProveSettings;
 use crate::summary::warnings;
 use crate::text::cells::{self, Cells};
 use crate::text::{self, disturbance, ended_early, fixed_time, plan, search, summary};
 use std::ffi::OsString;
+use unspin_launch::command::words;
 use unspin_launch::machine::{Build, Machine};
 use unspin_launch::output::shell;
 use unspin_report::shell_title;
@@ -119,7 +119,7 @@ impl JobResult {
     /// The result of a session that could not be measured.
     pub fn without_report(why: &str, code: u8, options: &ProveSettings) -> JobResult {
         let command = match &options.server.server {
-            Some(server) => server_line::words(server).unwrap_or_else(|_| vec![server.into()]),
+            Some(server) => words::words("--server", server).unwrap_or_else(|_| vec![server.into()]),
             None => options.command.clone(),
         };
         JobResult {
@@ -189,7 +189,7 @@ fn next(report: &Report) -> Vec<String> {
 
 /// `python3 queues.py` of `/usr/bin/python3 bench/queues.py`. The command of a server is text for a shell.
 fn title(command: &[OsString], is_server: bool) -> String {
-    if is_server { shell_title(&server_line::named(command)) } else { shell_title(command) }
+    if is_server { shell_title(&words::named(command)) } else { shell_title(command) }
 }
 
 /// Results for tests.

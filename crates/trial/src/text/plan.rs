@@ -46,7 +46,7 @@ pub fn no_plan(report: &Report) -> Option<(String, Vec<String>)> {
     }
 }
 
-/// The command that applies the fastest candidate that is recommended: with the plan that won, or with an engine or run queue.
+/// The command that applies the fastest candidate that is recommended: with the plan that won, or with an engine, run queue or scheduler.
 pub fn apply(report: &Report) -> Option<String> {
     let command = shell::line(&report.applied_to);
     if let Some(recommended) = &report.recommended {
@@ -57,6 +57,12 @@ pub fn apply(report: &Report) -> Option<String> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     let recommended = judged.filter_map(|configuration| Some((configuration, ratio(&configuration)?.value)));
     let (best, _) = recommended.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    if let Some(scheduler) = best.judged_scheduler() {
+        return Some(format!(
+            "unspin run --scheduler {} -- {command}",
+            shell::line(&[(&scheduler.line).into()])
+        ));
+    }
     match (best.judged_engine(), best.judged_run_queue()) {
         (Some(engine), _) => Some(format!("unspin run --sysv {} -- {command}", engine.name())),
         (_, Some(run_queue)) => Some(format!("unspin run --runqueue {} -- {command}", run_queue.name())),

@@ -1,7 +1,7 @@
 //! The first lines of the report: what was compared, what is proven, how certain that is. The JSON document has them, too.
 
 use super::super::budget::duration;
-use super::super::configuration::{Configuration, OWN_RUN_QUEUE};
+use super::super::configuration::{Configuration, OWN_RUN_QUEUE, OWN_SCHEDULER};
 use super::super::format::{p_value, paragraph};
 use super::super::report::Report;
 use super::digits;
@@ -112,6 +112,7 @@ fn describe_session(report: &Report) -> String {
     let explained = match control.as_str() {
         name if name == Engine::Kernel.name() => " (the kernel's own System V IPC)",
         name if name == LockKind::System.name() => " (libc's own locks and waits)",
+        OWN_SCHEDULER => " (the kernel's own)",
         OWN_RUN_QUEUE => " (the run queue that the program chooses)",
         _ if report.run_queue == Some(RunQueue::Global) => " (one run queue for all workers)",
         _ if report.run_queue == Some(RunQueue::Percpu) => " (a run queue for each worker)",

@@ -1,11 +1,11 @@
 //! The output of a run. Unnamed files instead of pipes, so that nothing has to read them during the run.
 
+use crate::error::Error;
+use crate::output::scratch;
+use crate::output::trimmer::{self, Trimmer};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::Stdio;
-use unspin_launch::error::Error;
-use unspin_launch::output::scratch;
-use unspin_launch::output::trimmer::{self, Trimmer};
 use unspin_sys::printable;
 
 /// Number of output lines that are shown for a failed run.

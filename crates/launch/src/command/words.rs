@@ -1,10 +1,10 @@
-//! The command line of a server, as one argument: `--server 'redis-server --port 7777 --save ""'`.
+//! A command line as one argument of an option: `--server 'redis-server --port 7777 --save ""'`, `--scheduler 'scx_lavd --verbose'`.
 //!
-//! The process that unspin starts must be the server itself: SIGTERM stops it, and its end is noticed. So no shell comes between the
-//! two where none is needed, and where one is needed it becomes the server by `exec`.
+//! The process that unspin starts must be the server or the scheduler itself: a signal stops it, and its end is noticed. So no shell
+//! comes between the two where none is needed, and where one is needed it becomes the program by `exec`.
 
+use crate::error::Error;
 use std::ffi::OsString;
-use unspin_launch::error::Error;
 
 /// Characters that only a shell understands, outside single quotes.
 const EXPANDED: &str = "$`";
@@ -18,33 +18,33 @@ const CONTROL: &str = ";&|()\n";
 enum Needs {
     /// Words, with quotes.
     Words,
-    /// A shell that expands or redirects, and then becomes the server.
+    /// A shell that expands or redirects, and then becomes the program.
     Shell,
-    /// A shell that runs several commands; the last should be `exec server`.
+    /// A shell that runs several commands; the last should be `exec PROGRAM`.
     Script,
 }
 
-/// The words that start a server.
-pub fn words(line: &str) -> Result<Vec<OsString>, Error> {
+/// The words that start the program that this line names, which is the value of an option.
+pub fn words(option: &str, line: &str) -> Result<Vec<OsString>, Error> {
     let shell = |script: String| vec!["/bin/sh".into(), "-c".into(), script.into()];
     let words = match needs(line) {
         Needs::Words | Needs::Shell if assigns(line) => shell(format!("exec env {line}")),
         Needs::Words => match shell_words::split(line) {
             Ok(words) => words.into_iter().map(OsString::from).collect(),
             Err(_) => {
-                return Err(Error::Usage(format!("--server '{line}': a quote is not closed: close it")));
+                return Err(Error::Usage(format!("{option} '{line}': a quote is not closed: close it")));
             }
         },
         Needs::Shell => shell(format!("exec {line}")),
         Needs::Script => shell(line.to_owned()),
     };
     if line.trim().is_empty() || words.is_empty() {
-        return Err(Error::Usage("--server is empty: give the command that starts the server".into()));
+        return Err(Error::Usage(format!("{option} is empty: give a command")));
     }
     Ok(words)
 }
 
-/// The words that name the server among those that start it: behind the `exec` of a shell, and behind variables for its
+/// The words that name the program among those that start it: behind the `exec` of a shell, and behind variables for its
 /// environment.
 pub fn named(words: &[OsString]) -> Vec<OsString> {
     let [shell, option, script] = words else { return words.to_vec() };
@@ -97,7 +97,7 @@ fn needs(line: &str) -> Needs {
     needs
 }
 
-/// Whether the line begins with a variable for the server's environment. A shell cannot `exec` such a line.
+/// Whether the line begins with a variable for the program's environment. A shell cannot `exec` such a line.
 fn assigns(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.split_once('=').is_some_and(|(name, _)| {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn split(line: &str) -> Vec<String> {
-        words(line).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
+        words("--server", line).unwrap().into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]
@@ -143,14 +143,14 @@ mod tests {
             ("THREADS=4 ./server", "./server"),
             ("sh -c 'exec x'", "sh -c exec x"),
         ] {
-            assert_eq!(named(&words(line).unwrap()).join(std::ffi::OsStr::new(" ")), expected);
+            assert_eq!(named(&words("--server", line).unwrap()).join(std::ffi::OsStr::new(" ")), expected);
         }
     }
 
     #[test]
     fn unusable_line_is_one_line() {
         for (line, said) in [("", "is empty"), ("  ", "is empty"), ("server 'x", "a quote is not closed")] {
-            let Err(Error::Usage(text)) = words(line) else { panic!("{line}") };
+            let Err(Error::Usage(text)) = words("--server", line) else { panic!("{line}") };
             assert!(text.contains(said) && text.lines().count() == 1, "{text}");
         }
     }
