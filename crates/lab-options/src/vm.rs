@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::command::line::parse_duration;
 
@@ -64,6 +65,10 @@ pub struct VmOptions {
     /// The mirror of Debian's archive [default: that of this machine's apt, else Debian's own]
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
+
+    /// Write kernel, accelerator, exit code and times to this file as JSON, when the command has ended
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 
     /// Print neither the accelerator nor the times on standard error
     #[arg(long, short)]

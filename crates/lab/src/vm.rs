@@ -4,13 +4,16 @@ use crate::options::{VmAccelerator, VmOptions};
 use std::io::Write;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
-use unspin_launch::output::stderr;
+use unspin_launch::output::document::write_json;
+use unspin_launch::output::{outfile, stderr};
+use unspin_results::{GuestRun, VM_SCHEMA};
 use unspin_vm::initramfs::GuestFile;
 use unspin_vm::kernel::{Archive, Kernel, KernelName};
 use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine, Output};
 
 /// Boots, passes on the command's output, and ends with its exit code.
 pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
+    outfile::try_files(&[("--json", options.json.as_deref())])?;
     let name: KernelName = options.kernel.parse()?;
     let files = options.files.iter().map(|file| file.parse()).collect::<Result<Vec<GuestFile>, Error>>()?;
     let notice: Option<fn(&str)> = (!options.quiet).then_some(|line| stderr::say(format_args!("{line}")));
@@ -18,18 +21,17 @@ pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
     let release = kernel.release.clone();
     let machine = machine(options, kernel, files, notice);
     let ended = machine.run_with(&options.command, options.time_limit, &mut pass_on)?;
+    let guest_run = guest_run(release, options.cpus, &ended);
     if !options.quiet {
-        stderr::say(format_args!("{}", summary(&release, options.cpus, &ended)));
+        stderr::say(format_args!("{}", summary(&guest_run)));
+    }
+    if let Some(file) = &options.json {
+        write_json(&guest_run, file)?;
     }
     Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(u8::MAX)))
 }
 
-fn machine(
-    options: &VmOptions,
-    kernel: Kernel,
-    files: Vec<GuestFile>,
-    notice: Option<fn(&str)>,
-) -> Machine {
+fn machine(options: &VmOptions, kernel: Kernel, files: Vec<GuestFile>, notice: Option<fn(&str)>) -> Machine {
     let accelerator = match options.accel {
         VmAccelerator::Auto => AcceleratorChoice::Auto,
         VmAccelerator::Kvm => AcceleratorChoice::Only(Accelerator::Kvm),
@@ -55,16 +57,31 @@ fn pass_on(output: Output<'_>) {
     };
 }
 
+/// What is known of the run.
+fn guest_run(kernel: String, cpus: u16, ended: &Ended) -> GuestRun {
+    let &Ended { code, boot_s, run_s, user_s, system_s, accelerator, memory, .. } = ended;
+    GuestRun {
+        schema: VM_SCHEMA.into(),
+        kernel,
+        accelerator: accelerator.name().into(),
+        cpus,
+        memory_bytes: memory,
+        code,
+        boot_s,
+        run_s,
+        user_s,
+        system_s,
+    }
+}
+
 /// One line on the machine and its times.
-fn summary(release: &str, cpus: u16, ended: &Ended) -> String {
-    let Ended { boot_s, run_s, cpu_s, accelerator, memory, .. } = ended;
-    let caveat = match accelerator {
-        Accelerator::Kvm => "",
-        Accelerator::Tcg => "; translated, so only ratios of one run mean anything",
-    };
-    let (accelerator, memory) = (accelerator.name(), memory / MIB);
+fn summary(run: &GuestRun) -> String {
+    let GuestRun { kernel, accelerator, cpus, boot_s, run_s, .. } = run;
+    let caveat =
+        if run.is_translated() { "; translated, so only ratios of one run mean anything" } else { "" };
+    let (memory, cpu_s) = (run.memory_bytes / MIB, run.user_s + run.system_s);
     format!(
-        "vm: kernel {release}, {accelerator}, {cpus} CPUs, {memory} MiB: booted in {boot_s:.1} s, ran {run_s:.2} s ({cpu_s:.2} s \
+        "vm: kernel {kernel}, {accelerator}, {cpus} CPUs, {memory} MiB: booted in {boot_s:.1} s, ran {run_s:.2} s ({cpu_s:.2} s \
          CPU){caveat}"
     )
 }
@@ -82,15 +99,16 @@ mod tests {
             console: String::new(),
             boot_s: 4.25,
             run_s: 1.5,
-            cpu_s: 0.5,
+            user_s: 0.375,
+            system_s: 0.125,
             accelerator: Accelerator::Tcg,
             memory: 1024 * MIB,
         };
-        let line = summary("7.3.4+deb13-cloud-amd64", 2, &ended);
+        let line = summary(&guest_run("7.3.4+deb13-cloud-amd64".into(), 2, &ended));
         let expected = "vm: kernel 7.3.4+deb13-cloud-amd64, tcg, 2 CPUs, 1024 MiB: booted in 4.2 s, ran 1.50 s (0.50 s CPU); \
                         translated, so only ratios of one run mean anything";
         assert_eq!(line, expected);
         ended.accelerator = Accelerator::Kvm;
-        assert!(summary("7.3.4", 2, &ended).ends_with("(0.50 s CPU)"));
+        assert!(summary(&guest_run("7.3.4".into(), 2, &ended)).ends_with("(0.50 s CPU)"));
     }
 }

@@ -19,6 +19,7 @@
 mod combine;
 mod compare;
 mod compiled;
+mod guest_run;
 mod lenses;
 mod machine;
 mod meter;
@@ -37,6 +38,7 @@ pub use compare::{
     Untested,
 };
 pub use compiled::CompiledPlan;
+pub use guest_run::{GuestRun, VM_SCHEMA};
 pub use lenses::{
     StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
     StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,

@@ -1,5 +1,6 @@
 //! Configurations: the program with different setups.
 
+use super::booted::GuestKernel;
 use super::scheduled::Scheduling;
 use super::setup::{Prepared, Setup};
 use unspin_launch::error::Error;
@@ -23,7 +24,7 @@ pub const OWN_SCHEDULER: &str = "default scheduler";
 pub struct Configuration {
     /// The configuration's name in tables and sentences, and its role.
     pub candidate: Candidate,
-    /// Engine, plan, run queue and scheduler; none for the program without the preload library beside a control with it.
+    /// Engine, plan, run queue, scheduler and kernel; none for the program without the preload library beside a control with it.
     pub setup: Option<Setup>,
 }
 
@@ -48,6 +49,12 @@ impl Configuration {
     pub fn of_own_scheduler() -> Configuration {
         let setup = Setup { scheduling: Some(Scheduling::Own), ..Setup::default() };
         Configuration { candidate: Candidate::control(OWN_SCHEDULER), setup: Some(setup) }
+    }
+
+    /// The control of kernels: this one, booted for each run.
+    pub fn of_kernel(kernel: &GuestKernel) -> Configuration {
+        let setup = Setup { kernel: Some(kernel.clone()), ..Setup::default() };
+        Configuration { candidate: Candidate::control(&kernel.name), setup: Some(setup) }
     }
 
     /// The control of plans: libc's locks, and waits that sleep at once, through the same hooks. Its plan is for those
@@ -96,10 +103,17 @@ impl Configuration {
         self.candidate.role == Role::Candidate && self.setup.is_some()
     }
 
-    /// Whether the report has a lock table of it that is made after the rounds. Run queues are metered before them; schedulers run
-    /// without the preload library.
+    /// Whether it is the second run of the control.
+    pub fn is_aa(&self) -> bool {
+        self.candidate.role == Role::AaControl
+    }
+
+    /// Whether the report has a lock table of it that is made after the rounds. Run queues are metered before them; under schedulers and
+    /// on other kernels the program runs without the preload library.
     pub fn is_metered_after_rounds(&self) -> bool {
-        self.judged_run_queue().is_none() && self.judged_scheduler().is_none()
+        self.judged_run_queue().is_none()
+            && self.judged_scheduler().is_none()
+            && self.guest_kernel().is_none()
     }
 
     /// What it changes, in words; none if it is no candidate.
@@ -110,6 +124,9 @@ impl Configuration {
                 "the sched_ext scheduler that `{}` loads, in place of the kernel's own",
                 scheduler.line
             ));
+        }
+        if let Some(kernel) = &setup.kernel {
+            return Some(format!("the kernel {}, booted in a virtual machine for each run", kernel.name));
         }
         if let Some(run_queue) = setup.run_queue {
             return Some(run_queue.summary().to_owned());
@@ -137,6 +154,11 @@ impl Configuration {
     /// The command of the scheduler, if a scheduler is judged.
     pub fn judged_scheduler(&self) -> Option<&SchedulerCommand> {
         self.setup.as_ref().filter(|_| self.is_judged())?.scheduling.as_ref()?.command()
+    }
+
+    /// The kernel that is booted for each run, if kernels are compared.
+    pub fn guest_kernel(&self) -> Option<&GuestKernel> {
+        self.setup.as_ref()?.kernel.as_ref()
     }
 
     /// The plan, if a plan is judged.

@@ -1,6 +1,7 @@
 //! The report as JSON, with a versioned schema.
 
 use super::budget::Shortfall;
+use super::kernels::BootedKernel;
 use super::locks::Locks;
 use super::percentile::PercentileEvidence;
 use super::report::Report;
@@ -66,6 +67,7 @@ struct ConfigurationEntry<'a> {
     plan: Option<String>,
     run_queue: Option<&'static str>,
     scheduler: Option<&'a JudgedScheduler>,
+    kernel: Option<&'a BootedKernel>,
     summary: Option<String>,
     cpu: StoredCpuShares,
 }
@@ -80,8 +82,8 @@ pub fn write(report: &Report, json: Option<&Path>, html: Option<&Path>) -> Resul
 
 /// All results, including every run.
 pub fn document(report: &Report) -> ProveDocument<'_> {
-    let all = report.configurations.iter().zip(&report.cpu).zip(&report.schedulers);
-    let candidates = all.map(|((configuration, &cpu), scheduler)| ConfigurationEntry {
+    let all = report.configurations.iter().zip(&report.cpu).zip(&report.schedulers).zip(&report.kernels);
+    let candidates = all.map(|(((configuration, &cpu), scheduler), kernel)| ConfigurationEntry {
         name: configuration.name(),
         engine: configuration.setup.as_ref().map(|setup| setup.engine.name()),
         plan: configuration
@@ -91,6 +93,7 @@ pub fn document(report: &Report) -> ProveDocument<'_> {
             .map(|prepared| prepared.compiled.to_string()),
         run_queue: report.run_queue_of(configuration).map(RunQueue::name),
         scheduler: scheduler.as_ref(),
+        kernel: kernel.as_ref(),
         summary: configuration.summary(),
         cpu,
     });

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod attended;
+mod booted;
 mod budget;
 mod call_sites;
 mod ci;
@@ -33,6 +34,7 @@ mod full_disk;
 mod hang;
 mod interrupt;
 mod json;
+mod kernels;
 mod kinds;
 mod leftovers;
 mod locks;
@@ -76,6 +78,7 @@ mod text;
 mod waits;
 mod web_shop;
 
+pub use booted::GuestKernel;
 pub use budget::duration;
 pub use ci::STEP_SUMMARY;
 pub use configuration::Configuration;

@@ -174,6 +174,7 @@ fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
         reached_engine: false,
         run_queue: None,
         scheduler: PastScheduler::default(),
+        boot: None,
     }
 }
 

@@ -208,7 +208,7 @@ impl<'o> CheckedRequest<'o> {
         if service.is_some() && !try_service(&runner, self.options.time_limit)? {
             return Ok(None);
         }
-        let uses_the_library = !self.requested.as_ref().is_some_and(Requested::is_about_schedulers);
+        let uses_the_library = self.requested.as_ref().is_none_or(Requested::uses_the_library);
         if uses_the_library && !reached::check(&runner, self.options.time_limit)? {
             return Ok(None);
         }
@@ -262,7 +262,7 @@ fn program(options: &ProveSettings) -> Result<Program, Error> {
 }
 
 fn program_of(options: &ProveSettings, command: &[OsString]) -> Result<Program, Error> {
-    if !options.schedulers.is_empty() {
+    if !options.schedulers.is_empty() || !options.kernels.is_empty() {
         return Program::find_any(command);
     }
     // The library may reach the programs that this one starts, even if it cannot reach this one.

@@ -2,6 +2,7 @@
 
 use super::configuration::Configuration;
 use super::ending::RunEnd;
+use super::kernels::BootedKernel;
 use super::locks::Locks;
 use super::metering::EndedEarly;
 use super::percentile::PercentileEvidence;
@@ -49,6 +50,8 @@ pub struct Report {
     pub reports_figure: Option<Comparison>,
     /// The scheduler of each configuration.
     pub schedulers: Vec<Option<JudgedScheduler>>,
+    /// The kernel that was booted for each configuration.
+    pub kernels: Vec<Option<BootedKernel>>,
     /// The schedulers compared with each other.
     pub between_schedulers: Vec<SchedulerPair>,
     /// The run queue of the control, if `--runqueue` names it.
@@ -92,6 +95,8 @@ impl Report {
         let left: BTreeSet<i32> = left.collect();
         let there = if left.is_empty() { Vec::new() } else { runner.kernel_sets() };
         let shares = |candidate| cpu_shares(session.trials(candidate), machine.cpus);
+        let kernels = configurations.iter().enumerate();
+        let kernels = kernels.map(|(index, one)| BootedKernel::of(one, index, &session));
         let schedulers = configurations.iter().enumerate();
         let schedulers = schedulers.map(|(index, one)| JudgedScheduler::of(one, index, &session));
         Report {
@@ -104,6 +109,7 @@ impl Report {
             build: Build::THIS,
             cpu: (0..configurations.len()).map(shares).collect(),
             schedulers: schedulers.collect(),
+            kernels: kernels.collect(),
             between_schedulers: SchedulerPair::all(&configurations, &session),
             reports_figure: against_global(&configurations, &session),
             staircase: Staircase::of(&configurations, &session),

@@ -1,5 +1,6 @@
 //! The configurations to be judged.
 
+use super::booted::GuestKernel;
 use super::configuration::Configuration;
 use super::scheduled::Scheduling;
 use super::setup::Setup;
@@ -20,7 +21,7 @@ use unspin_stats::Candidate;
 pub struct Requested {
     /// The system's own locks through the same hooks as the candidates, so that a gain is due to the candidate.
     pub control: Configuration,
-    /// System V engines, plans for locks and waits, run queues, or schedulers.
+    /// System V engines, plans for locks and waits, run queues, schedulers, or kernels.
     pub judged: Vec<Configuration>,
 }
 
@@ -43,14 +44,16 @@ pub struct NamedCandidates<'o> {
     pub run_queues: &'o [RunQueue],
     /// `--scheduler`
     pub schedulers: &'o [SchedulerCommand],
+    /// `--kernel`
+    pub kernels: &'o [GuestKernel],
 }
 
 impl<'o> NamedCandidates<'o> {
     /// Those of `unspin prove`.
     pub fn of(options: &'o ProveSettings) -> NamedCandidates<'o> {
-        let ProveSettings { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers, .. } =
-            options;
-        NamedCandidates { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers }
+        let ProveSettings { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, .. } = options;
+        let ProveSettings { schedulers, kernels, .. } = options;
+        NamedCandidates { mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers, kernels }
     }
 
     /// The kinds of locks, of all families.
@@ -69,6 +72,9 @@ impl Requested {
     pub fn of(options: &NamedCandidates<'_>, program: &Program) -> Result<Option<Requested>, Error> {
         if !options.schedulers.is_empty() {
             return Ok(Some(schedulers(options.schedulers)));
+        }
+        if let Some((control, judged)) = options.kernels.split_first() {
+            return kernels(control, judged).map(Some);
         }
         if let Some(ComparedRunQueues { control, judged }) = run_queues(options.run_queues)? {
             let setup = Setup { run_queue: Some(judged), ..Setup::default() };
@@ -113,8 +119,9 @@ impl Requested {
             candidate: Candidate::aa_control(format!("{} (again)", self.control.name())),
             setup: self.control.setup.clone(),
         };
-        // The control of schedulers has no preload library either.
-        let no_preload = (!self.is_about_schedulers())
+        // Elsewhere the control has no preload library either.
+        let no_preload = self
+            .uses_the_library()
             .then(|| Configuration { candidate: Candidate::new(NO_PRELOAD), setup: None });
         let control = [self.control.clone(), again];
         control.into_iter().chain(no_preload).chain(self.judged.iter().cloned()).collect()
@@ -131,9 +138,10 @@ impl Requested {
         self.judged.iter().any(|configuration| configuration.judged_run_queue().is_some())
     }
 
-    /// Whether schedulers are judged.
-    pub fn is_about_schedulers(&self) -> bool {
-        self.judged.iter().any(|configuration| configuration.judged_scheduler().is_some())
+    /// Whether the program runs under the preload library: not if schedulers or kernels are judged.
+    pub fn uses_the_library(&self) -> bool {
+        let judged = |one: &Configuration| one.judged_scheduler().is_some() || one.guest_kernel().is_some();
+        !self.judged.iter().any(judged)
     }
 
     /// Whether a candidate polls at named call sites.
@@ -174,19 +182,41 @@ pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Config
     engines.iter().map(judged).collect()
 }
 
-/// The schedulers with the kernel's own as their control. One that is given several times is judged several times, under names of
-/// its own.
+/// The schedulers with the kernel's own as their control. One that is given several times is judged several times.
 fn schedulers(named: &[SchedulerCommand]) -> Requested {
-    let judged = named.iter().enumerate().map(|(index, command)| {
-        let before = named[..index].iter().filter(|earlier| earlier.line == command.line).count();
-        let name = match before {
-            0 => command.line.clone(),
-            _ => format!("{} ({})", command.line, before + 1),
-        };
-        let scheduling = Some(Scheduling::Loaded(command.clone()));
-        Configuration::judged(&name, Setup { scheduling, ..Setup::default() })
-    });
+    let judged =
+        distinct(named.iter().map(|command| &*command.line)).into_iter().zip(named).map(|(name, command)| {
+            let scheduling = Some(Scheduling::Loaded(command.clone()));
+            Configuration::judged(&name, Setup { scheduling, ..Setup::default() })
+        });
     Requested { control: Configuration::of_own_scheduler(), judged: judged.collect() }
+}
+
+/// The first kernel as the control of the others. One that is given several times is judged several times.
+fn kernels(control: &GuestKernel, judged: &[GuestKernel]) -> Result<Requested, Error> {
+    if judged.is_empty() {
+        return Err(Error::Usage(format!(
+            "--kernel {0}: name two kernels to compare, such as --kernel {0},rt; `unspin vm --kernel {0}` runs on one",
+            control.name
+        )));
+    }
+    let names = distinct([control].into_iter().chain(judged).map(|kernel| &*kernel.name));
+    let judged = names.into_iter().skip(1).zip(judged).map(|(name, kernel)| {
+        Configuration::judged(&name, Setup { kernel: Some(kernel.clone()), ..Setup::default() })
+    });
+    Ok(Requested { control: Configuration::of_kernel(control), judged: judged.collect() })
+}
+
+/// These names; one that comes again is followed by how many times it has come: "mq (2)".
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let names: Vec<&str> = names.collect();
+    let times = |index: usize| names[..=index].iter().filter(|&&name| name == names[index]).count();
+    (0..names.len())
+        .map(|index| match times(index) {
+            1 => names[index].to_owned(),
+            times => format!("{} ({times})", names[index]),
+        })
+        .collect()
 }
 
 /// The run queues of a session.
@@ -314,6 +344,16 @@ mod tests {
         assert_eq!(line(&requested.judged[2]).as_deref(), Some("scx_a 1"));
         assert_eq!(line(&requested.control), None);
         assert!(requested.judged[0].summary().unwrap().contains("`scx_a 1` loads"));
+    }
+
+    #[test]
+    fn first_kernel_is_the_control() {
+        let requested = parse(&["--kernel", "plain,rt,plain", "sh"]).unwrap();
+        assert_eq!(names(&requested), ["plain", "plain (again)", "rt", "plain (2)"]);
+        let name = |one: &Configuration| one.guest_kernel().map(|kernel| kernel.name.clone());
+        assert_eq!(name(&requested.control).as_deref(), Some("plain"));
+        assert_eq!(name(&requested.judged[1]).as_deref(), Some("plain"));
+        assert!(!requested.uses_the_library());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
+use super::booted::{self, PastBoot};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::{Figure, RunFigure};
 use super::full_disk;
@@ -112,6 +113,9 @@ pub struct Trial {
     /// The kernel's scheduler, if schedulers are compared.
     #[serde(skip)]
     pub scheduler: PastScheduler,
+    /// The virtual machine, if kernels are compared and it ran the program to its end.
+    #[serde(skip)]
+    pub boot: Option<PastBoot>,
 }
 
 impl<'a> Runner<'a> {
@@ -171,7 +175,12 @@ impl<'a> Runner<'a> {
         watch: &mut dyn RunMonitor,
     ) -> Result<Option<Trial>, Error> {
         let arena = self.arena.clone();
-        let mut command = self.program.command();
+        let kernel = setup.and_then(|setup| setup.kernel.as_ref());
+        let guest_result = self.scratch("vm.json");
+        let mut command = match kernel {
+            None => self.program.command(),
+            Some(kernel) => kernel.command(&self.program.command(), &guest_result)?,
+        };
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
         let sets_before = self.kernel_sets();
@@ -183,6 +192,7 @@ impl<'a> Runner<'a> {
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
         let Some((mut performance, scheduler)) = performance? else { return Ok(None) };
+        let boot = kernel.and_then(|_| booted::take_guests_times(&mut performance, &guest_result));
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let own = self.run_figure(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
@@ -235,6 +245,7 @@ impl<'a> Runner<'a> {
             reached_engine,
             run_queue: tally.run_queue(),
             scheduler,
+            boot,
         }))
     }
 
@@ -322,8 +333,8 @@ impl<'a> Runner<'a> {
         recording: Option<&Path>,
         tally: &RunTally,
     ) -> Result<(), Error> {
-        let Some(Setup { engine, plan, run_queue, scheduling: None }) = setup else {
-            // A scheduler needs no hooks in the program.
+        let Some(Setup { engine, plan, run_queue, scheduling: None, kernel: None }) = setup else {
+            // Neither a scheduler nor a kernel needs hooks in the program.
             environment::clear(command);
             return Ok(());
         };

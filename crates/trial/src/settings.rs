@@ -1,5 +1,6 @@
 //! What is judged, and how.
 
+use crate::booted::GuestKernel;
 use crate::preparation::Preparation;
 use crate::server_settings::ServerSettings;
 use std::ffi::OsString;
@@ -46,6 +47,8 @@ pub struct ProveSettings {
     pub run_queues: Vec<RunQueue>,
     /// Schedulers of the kernel to compare with its own, and with each other.
     pub schedulers: Vec<SchedulerCommand>,
+    /// Kernels to compare: each is booted for each of its runs. The first is the control.
+    pub kernels: Vec<GuestKernel>,
     /// The file for the plan that won.
     pub plan: Option<PathBuf>,
     /// The number of rounds; none if the time budget limits them.
@@ -94,6 +97,7 @@ impl ProveSettings {
             sysv: Vec::new(),
             run_queues: Vec::new(),
             schedulers: Vec::new(),
+            kernels: Vec::new(),
             plan: None,
             runs: None,
             metric: None,

@@ -1,5 +1,6 @@
-//! The setup of a run: engine, plan, run queue and scheduler.
+//! The setup of a run: engine, plan, run queue, scheduler and kernel.
 
+use super::booted::GuestKernel;
 use super::scheduled::Scheduling;
 use unspin_launch::error::Error;
 use unspin_launch::plan::{Compiled, Plan};
@@ -7,7 +8,7 @@ use unspin_launch::program::Program;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 
-/// An engine for System V IPC, a plan for locks and waits, a run queue, and a scheduler of the kernel.
+/// An engine for System V IPC, a plan for locks and waits, a run queue, a scheduler of the kernel, and another kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The engine.
@@ -18,6 +19,8 @@ pub struct Setup {
     pub run_queue: Option<RunQueue>,
     /// The kernel's scheduler, if schedulers are compared. Then the program runs without the preload library.
     pub scheduling: Option<Scheduling>,
+    /// The kernel that is booted for each run, if kernels are compared. Then, too, the program runs without the preload library.
+    pub kernel: Option<GuestKernel>,
 }
 
 /// A plan in both forms.
@@ -32,7 +35,7 @@ pub struct Prepared {
 impl Default for Setup {
     /// The kernel's System V IPC, libc's locks and waits, the run queue of the control.
     fn default() -> Setup {
-        Setup { engine: Engine::Kernel, plan: None, run_queue: None, scheduling: None }
+        Setup { engine: Engine::Kernel, plan: None, run_queue: None, scheduling: None, kernel: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Settings for tests.
 
+use crate::booted::GuestKernel;
 use crate::settings::ProveSettings;
 use std::fmt::Debug;
 use std::str::FromStr;
@@ -21,6 +22,7 @@ pub fn settings(words: &[&str]) -> ProveSettings {
             "--runs" => settings.runs = Some(value.parse().expect("it is a number")),
             "--runqueue" => settings.run_queues = value.split(',').map(run_queue).collect(),
             "--scheduler" => settings.schedulers = split(value).iter().map(|line| scheduler(line)).collect(),
+            "--kernel" => settings.kernels = value.split(',').map(kernel).collect(),
             _ => break,
         }
         rest = others;
@@ -35,6 +37,10 @@ fn list<T: FromStr<Err: Debug>>(value: &str) -> Vec<T> {
 
 fn scheduler(line: &str) -> SchedulerCommand {
     SchedulerCommand::parse(line).expect("it is a command")
+}
+
+fn kernel(name: &str) -> GuestKernel {
+    GuestKernel { name: name.into(), options: Vec::new() }
 }
 
 fn run_queue(name: &str) -> RunQueue {

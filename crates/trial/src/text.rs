@@ -7,6 +7,7 @@ mod digits;
 pub mod disturbance;
 pub mod ended_early;
 pub mod fixed_time;
+mod kernels;
 mod locks;
 pub mod plan;
 mod rates;
@@ -70,6 +71,7 @@ impl fmt::Display for Text<'_> {
         waits::write(f, self.0)?;
         run_queues::write(f, self.0)?;
         schedulers::write(f, self.0)?;
+        kernels::write(f, self.0)?;
         locks::write(f, self.0, self.1)?;
         plan::write(f, self.0)?;
         self.failures(f)?;

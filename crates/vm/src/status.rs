@@ -20,8 +20,10 @@ pub(crate) struct CommandEnd {
     pub code: i32,
     /// Its time, by the guest's clock.
     pub wall: Duration,
-    /// CPU time of the command and of the children that it waited for.
-    pub cpu: Duration,
+    /// CPU time in user mode of the command and of the children that it waited for.
+    pub user: Duration,
+    /// CPU time in the kernel, likewise.
+    pub system: Duration,
 }
 
 impl Status {
@@ -29,8 +31,8 @@ impl Status {
     pub fn line(&self) -> String {
         match self {
             Status::Started => "started\n".into(),
-            Status::Ended(CommandEnd { code, wall, cpu }) => {
-                format!("ended {code} {} {}\n", wall.as_micros(), cpu.as_micros())
+            Status::Ended(CommandEnd { code, wall, user, system }) => {
+                format!("ended {code} {} {} {}\n", wall.as_micros(), user.as_micros(), system.as_micros())
             }
             Status::Refused(why) => format!("refused {}\n", why.replace('\n', " ")),
         }
@@ -46,7 +48,7 @@ impl Status {
                 let mut numbers = rest.split(' ');
                 let code = numbers.next()?.parse().ok()?;
                 let mut time = || Some(Duration::from_micros(numbers.next()?.parse().ok()?));
-                Some(Status::Ended(CommandEnd { code, wall: time()?, cpu: time()? }))
+                Some(Status::Ended(CommandEnd { code, wall: time()?, user: time()?, system: time()? }))
             }
             _ => None,
         }
@@ -59,13 +61,13 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_written() {
-        let end =
-            CommandEnd { code: 137, wall: Duration::from_micros(7), cpu: Duration::from_micros(1 << 40) };
+        let time = Duration::from_micros;
+        let end = CommandEnd { code: 137, wall: time(7), user: time(1 << 40), system: time(0) };
         for status in [Status::Started, Status::Ended(end), Status::Refused("sh: no such file".into())] {
             let line = status.line();
             assert_eq!(Status::parse(line.strip_suffix('\n').unwrap()), Some(status));
         }
-        for damaged in ["", "ended", "ended 1 2", "ended x 2 3", "endedx 1 2 3"] {
+        for damaged in ["", "ended", "ended 1 2 3", "ended x 2 3 4", "endedx 1 2 3 4"] {
             assert_eq!(Status::parse(damaged), None, "{damaged}");
         }
     }

@@ -16,7 +16,7 @@ use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_locks::{LockKind, RwLockKind, SpinKind};
 use unspin_stats::Direction;
-use unspin_trial::{CiSettings, ProveSettings, STEP_SUMMARY};
+use unspin_trial::{CiSettings, GuestKernel, ProveSettings, STEP_SUMMARY};
 
 const PROVE_HELP: &str = "\
 Exit code:
@@ -54,7 +54,7 @@ fn kinds_help<K: KindOfFamily>() -> String {
 /// when the intervals are narrow or the time budget is used up. Standard input is empty and output is not shown. Processes that
 /// a run leaves behind are ended before the next run.
 ///
-/// Without --mutex, --rwlock, --spin, --waits, --use-plan, --sysv, --runqueue and --scheduler, prove finds the candidates itself: it meters the
+/// Without --mutex, --rwlock, --spin, --waits, --use-plan, --sysv, --runqueue, --scheduler and --kernel, prove finds the candidates itself: it meters the
 /// program, picks the locks and waits that cost most time, and tries kinds and policies in short runs. It then judges the best ones by new runs, and
 /// prints the plan that won. `unspin run --use-plan` applies a plan.
 #[derive(Args, Debug)]
@@ -94,6 +94,16 @@ pub struct ProveOptions {
     #[arg(long, value_name = "CMD",
           conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "plan"])]
     pub scheduler: Vec<Schedulers>,
+
+    /// Kernels to compare, as `unspin vm --kernel` takes them. Each is booted in a virtual machine for each of its runs, and the times
+    /// are those that the guest takes. The first is the control. Only kernels can be judged together with kernels
+    #[arg(long, value_name = "KERNEL", value_delimiter = ',',
+          conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "scheduler", "plan", "server"])]
+    pub kernel: Vec<String>,
+
+    /// Further options of `unspin vm` for --kernel, such as '--cpus 4 --file data'
+    #[arg(long, value_name = "OPTIONS", requires = "kernel", value_parser = words_of_vm, allow_hyphen_values = true)]
+    pub vm_options: Option<VmWords>,
 
     /// Write the plan that won to this file, for `unspin run --use-plan`
     #[arg(long, value_name = "FILE")]
@@ -178,11 +188,19 @@ pub struct ProveOptions {
     pub server: ServerOptions,
 }
 
+/// The words of `--vm-options`.
+#[derive(Clone, Default, Debug)]
+pub struct VmWords(pub Vec<OsString>);
+
+fn words_of_vm(line: &str) -> Result<VmWords, String> {
+    GuestKernel::options_of(line).map(VmWords).map_err(|error| error.to_string())
+}
+
 impl From<&ProveOptions> for ProveSettings {
     fn from(options: &ProveOptions) -> ProveSettings {
         let ProveOptions { mutex, rwlock, spin, waits, use_plan, sysv, runqueue, plan, runs, metric, .. } =
             options;
-        let ProveOptions { scheduler, .. } = options;
+        let ProveOptions { scheduler, kernel, vm_options, .. } = options;
         let ProveOptions { higher_is_better, lower_is_better, cpu_limit, time_budget, .. } = options;
         let ProveOptions { wait_for_quiet, time_limit, json, html, verbose, quiet, command, server, .. } =
             options;
@@ -196,6 +214,13 @@ impl From<&ProveOptions> for ProveSettings {
             sysv: sysv.clone(),
             run_queues: runqueue.clone(),
             schedulers: scheduler.iter().flat_map(|list| list.0.clone()).collect(),
+            kernels: kernel
+                .iter()
+                .map(|name| GuestKernel {
+                    name: name.clone(),
+                    options: vm_options.clone().unwrap_or_default().0,
+                })
+                .collect(),
             plan: plan.clone(),
             runs: *runs,
             metric: metric.clone(),
@@ -313,6 +338,7 @@ mod tests {
                 sysv,
                 run_queues,
                 schedulers,
+                kernels,
                 plan,
                 runs,
                 metric,
@@ -331,7 +357,7 @@ mod tests {
                 words,
                 preparation,
             } = settings;
-            let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers);
+            let candidates = (mutex, rwlock, spin, waits, use_plan, sysv, run_queues, schedulers, kernels);
             let times = (runs, time_budget, wait_for_quiet, time_limit);
             let output = (plan, json, html, ci, verbose, quiet);
             // `main` adds the preparation.

@@ -38,7 +38,7 @@ pub const REPRODUCE_OPTIONS: [&str; 4] = ["quick", "db", "json", "quiet"];
 pub const VM: &str = "vm";
 
 /// The options of that command.
-pub const VM_OPTIONS: [&str; 10] = [
+pub const VM_OPTIONS: [&str; 11] = [
     "kernel",
     "cpus",
     "memory",
@@ -48,6 +48,7 @@ pub const VM_OPTIONS: [&str; 10] = [
     "kernel-parameter",
     "hide-hypervisor",
     "mirror",
+    "json",
     "quiet",
 ];
 

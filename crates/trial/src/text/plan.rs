@@ -5,6 +5,7 @@ use super::super::format::paragraph;
 use super::super::recommendation::Recommended;
 use super::super::report::Report;
 use crate::next::why::{Judged, why};
+use std::ffi::OsString;
 use std::fmt::{self, Formatter};
 use unspin_launch::output::shell;
 use unspin_stats::{Comparison, Conclusion, Quantity, Verdict, three_digits};
@@ -62,6 +63,10 @@ pub fn apply(report: &Report) -> Option<String> {
             "unspin run --scheduler {} -- {command}",
             shell::line(&[(&scheduler.line).into()])
         ));
+    }
+    if let Some(kernel) = best.guest_kernel() {
+        let words: Vec<OsString> = ["unspin", "vm", "--kernel", &kernel.name].map(OsString::from).into();
+        return Some(format!("{} -- {command}", shell::line(&[words, kernel.options.clone()].concat())));
     }
     match (best.judged_engine(), best.judged_run_queue()) {
         (Some(engine), _) => Some(format!("unspin run --sysv {} -- {command}", engine.name())),

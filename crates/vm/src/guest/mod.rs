@@ -61,10 +61,7 @@ fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result
     ports.tell(&Status::Started);
     let start = Instant::now();
     let mut process = started.spawn()?;
-    let pumps = [
-        ports.stdout.pump(process.stdout.take())?,
-        ports.stderr.pump(process.stderr.take())?,
-    ];
+    let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
     let end = wait(process.id(), start)?;
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
@@ -84,8 +81,10 @@ fn wait(command: u32, start: Instant) -> std::io::Result<CommandEnd> {
                 End::Exited(code) => code,
                 End::Killed(signal) => 128 + signal,
             };
-            let cpu = Duration::from_secs_f64(ended.usage.cpu_s());
-            return Ok(CommandEnd { code, wall: start.elapsed(), cpu });
+            let (wall, usage) = (start.elapsed(), ended.usage);
+            let (user, system) =
+                (Duration::from_micros(usage.user_us), Duration::from_micros(usage.system_us));
+            return Ok(CommandEnd { code, wall, user, system });
         }
     }
 }

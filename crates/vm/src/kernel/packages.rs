@@ -37,7 +37,8 @@ impl Packages {
             )));
         }
         let mirror = mirror.map_or_else(mirror_of_machine, |named| Ok(named.to_owned()))?;
-        let configuration = configure(root, &mirror).map_err(|error| Error::at(root, "apt's folder", error))?;
+        let configuration =
+            configure(root, &mirror).map_err(|error| Error::at(root, "apt's folder", error))?;
         let packages = Packages { configuration };
         packages.ask("apt-get", &["--quiet", "update"], root).map_err(|why| {
             Error::Environment(format!("the kernels of {mirror} {SUITE} cannot be listed: {why}; {REMEDY}"))
@@ -120,8 +121,9 @@ fn sha256(bytes: &[u8]) -> String {
 fn mirror_of_machine() -> Result<String, Error> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI) $(LABEL)", "Created-By: Packages"]);
-    let targets = run("apt-get", &mut command)
-        .map_err(|why| Error::Environment(format!("kernels are taken from Debian's archive: {why}; {REMEDY}")))?;
+    let targets = run("apt-get", &mut command).map_err(|why| {
+        Error::Environment(format!("kernels are taken from Debian's archive: {why}; {REMEDY}"))
+    })?;
     Ok(mirror_of(&targets).unwrap_or(MIRROR).to_owned())
 }
 

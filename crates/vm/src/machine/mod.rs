@@ -51,8 +51,10 @@ pub struct Ended {
     pub boot_s: f64,
     /// Seconds from the start of the command to its end, by the guest's clock.
     pub run_s: f64,
-    /// CPU seconds of the command, by the guest's account.
-    pub cpu_s: f64,
+    /// CPU seconds of the command in user mode, by the guest's account.
+    pub user_s: f64,
+    /// CPU seconds of the command in the guest's kernel.
+    pub system_s: f64,
     /// What executed the guest's instructions.
     pub accelerator: Accelerator,
     /// Bytes of the guest's memory.
@@ -151,14 +153,18 @@ impl Machine {
         match kvm {
             Kvm::Works => boot(Accelerator::Kvm).map_err(Error::from),
             Kvm::Fails(why) => {
-                self.say(&format!("without KVM, because {why}: the guest's instructions are translated (TCG)"));
+                self.say(&format!(
+                    "without KVM, because {why}: the guest's instructions are translated (TCG)"
+                ));
                 boot(Accelerator::Tcg).map_err(Error::from)
             }
             Kvm::Refused => boot(Accelerator::Tcg).map_err(Error::from),
             Kvm::Untried => match boot(Accelerator::Kvm) {
                 Err(BootFailure::NotBooted(error)) => {
                     let why = accelerator::remember_failure(&error);
-                    self.say(&format!("without KVM, because {why}: the guest's instructions are translated (TCG)"));
+                    self.say(&format!(
+                        "without KVM, because {why}: the guest's instructions are translated (TCG)"
+                    ));
                     boot(Accelerator::Tcg).map_err(Error::from)
                 }
                 other => {
@@ -195,7 +201,8 @@ impl Machine {
             console: ended.console,
             boot_s: ended.boot.as_secs_f64(),
             run_s: ended.end.wall.as_secs_f64(),
-            cpu_s: ended.end.cpu.as_secs_f64(),
+            user_s: ended.end.user.as_secs_f64(),
+            system_s: ended.end.system.as_secs_f64(),
             accelerator,
             memory,
         })

@@ -135,9 +135,7 @@ impl Session {
 
     fn next_event(&self, deadline: Option<Instant>) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
         match deadline {
-            Some(deadline) => {
-                self.events.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            }
+            Some(deadline) => self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
@@ -213,7 +211,9 @@ impl Progress {
     /// One line on why the command has not ended.
     fn reason(&self, why: &Why<'_>) -> String {
         if let Some(panic) = self.console.panic() {
-            return format!("the kernel of the virtual machine has panicked: {panic}; the end of its console:");
+            return format!(
+                "the kernel of the virtual machine has panicked: {panic}; the end of its console:"
+            );
         }
         let has_booted = self.boot.is_some();
         match why {
@@ -263,8 +263,12 @@ fn read_all(
     sender: &SyncSender<(Source, Vec<u8>)>,
 ) -> std::io::Result<()> {
     let Ports { console, stdout, stderr, status } = ports;
-    let streams =
-        [(Source::Console, console), (Source::Stdout, stdout), (Source::Stderr, stderr), (Source::Status, status)];
+    let streams = [
+        (Source::Console, console),
+        (Source::Stdout, stdout),
+        (Source::Stderr, stderr),
+        (Source::Status, status),
+    ];
     for (source, stream) in streams {
         read(source, stream, sender.clone())?;
     }
@@ -334,7 +338,8 @@ mod tests {
     #[test]
     fn panic_and_time_limit_are_told_of_a_command_that_ran() {
         let panic = "[ 1.0] Kernel panic - not syncing: oops\n";
-        let (may_retry, text) = error(&[(Source::Status, "started\n"), (Source::Console, panic)], Why::QemuEnded);
+        let (may_retry, text) =
+            error(&[(Source::Status, "started\n"), (Source::Console, panic)], Why::QemuEnded);
         assert!(!may_retry && text.contains("has panicked: Kernel panic - not syncing: oops;"), "{text}");
         let (may_retry, text) = error(&[(Source::Status, "started\n")], Why::Timeout(&LIMITS));
         assert!(!may_retry && text.contains("longer than 3 s: raise --time-limit"), "{text}");
