@@ -36,7 +36,7 @@ impl JudgedScheduler {
         Some(JudgedScheduler { command, ops, reach, cpu_s })
     }
 
-    /// "global: sched_ext unspin_global, the program only; its process used 0.01 s of CPU time in a run".
+    /// "unspin-sched mq: sched_ext unspin_mq for the program only; its process used 0.01 s of CPU time in a run".
     pub fn sentence(&self, name: &str) -> String {
         let enabled = match (&self.ops, self.reach) {
             (Some(ops), Some(Reach::Machine)) => format!("sched_ext {ops} for all tasks of the machine"),

@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::{inherited, keeper};
 
-/// Time from the start of a scheduler until it is enabled. Its BPF program is verified, and compiled, in this time.
-const START_LIMIT: Duration = Duration::from_secs(30);
 /// Time for a scheduler whose BPF program the kernel has evicted to print why, and to end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time for the kernel to unload a scheduler: each task of the machine goes back to the kernel's own.
@@ -93,7 +91,7 @@ impl Scheduler {
         kernel.expect_free(UNLOAD_LIMIT).map_err(StartFailure::Error)?;
         let before = kernel.sequence();
         let mut kept = Kept::start(command).map_err(StartFailure::Error)?;
-        let began = Instant::now();
+        let (began, limit) = (Instant::now(), kernel.start_limit());
         let line = &command.line;
         let reason = loop {
             match kernel.state() {
@@ -108,8 +106,8 @@ impl Scheduler {
             if is_given_up() {
                 return Err(StartFailure::GivenUp);
             }
-            if began.elapsed() >= START_LIMIT {
-                let seconds = START_LIMIT.as_secs();
+            if began.elapsed() >= limit {
+                let seconds = limit.as_secs_f64();
                 break format!(
                     "the scheduler '{line}' was not enabled after {seconds} s: it must load a sched_ext scheduler and keep running"
                 );
