@@ -74,7 +74,7 @@ pub fn with_output(mut text: String, output: &str) -> String {
 pub struct Stopped {
     /// What its process has used.
     pub usage: Usage,
-    /// Why it did not end in an orderly way; none if it did.
+    /// Why the kernel has not gone back to its own scheduler; none if it has.
     pub failure: Option<String>,
     /// The end of its output.
     pub output: String,
@@ -154,15 +154,13 @@ impl Scheduler {
 
     /// Ends the scheduler, and waits until the kernel has unloaded it.
     pub fn stop(mut self) -> Stopped {
-        let killed = self.kept.end();
-        let line = &self.line;
+        self.kept.end();
         let failure = match self.wait_until_unloaded() {
-            State::Disabled | State::Missing => {
-                killed.then(|| format!("the scheduler '{line}' ended only by SIGKILL"))
-            }
+            State::Disabled | State::Missing => None,
             _ => Some(format!(
-                "the kernel still has a scheduler {} s after the end of '{line}': end the process that has loaded it",
-                UNLOAD_LIMIT.as_secs()
+                "the kernel still has a scheduler {} s after the end of '{}': end the process that has loaded it",
+                UNLOAD_LIMIT.as_secs(),
+                self.line
             )),
         };
         let usage = self.kept.ended.map(|ended| ended.usage).unwrap_or_default();
@@ -221,8 +219,8 @@ impl Kept {
         self.ended
     }
 
-    /// Ends it and all of its process group. Returns whether only SIGKILL did.
-    fn end(&mut self) -> bool {
+    /// Ends it and all of its process group.
+    fn end(&mut self) {
         for (signal, time) in ENDING {
             if self.ended.is_some() {
                 break;
@@ -233,13 +231,9 @@ impl Kept {
             while self.has_ended_within(until.saturating_duration_since(Instant::now())).is_none()
                 && Instant::now() < until
             {}
-            if signal == Signal::Kill {
-                return true;
-            }
         }
         // The number of the group is not reused as long as a process is in it.
         let _ = child::signal_group(self.pid, Signal::Kill);
-        false
     }
 }
 
@@ -249,9 +243,10 @@ impl Drop for Kept {
     }
 }
 
-/// "ended with exit code 1".
+/// "ended with exit code 1". The keeper ends with 128 + n if signal n killed the scheduler.
 fn how(end: End) -> String {
     match end {
+        End::Exited(code @ 129..=192) => format!("ended with exit code {code} (signal {} killed it)", code - 128),
         End::Exited(code) => format!("ended with exit code {code}"),
         End::Killed(signal) => format!("was killed by signal {signal}"),
     }
