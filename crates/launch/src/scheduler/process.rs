@@ -246,7 +246,9 @@ impl Drop for Kept {
 /// "ended with exit code 1". The keeper ends with 128 + n if signal n killed the scheduler.
 fn how(end: End) -> String {
     match end {
-        End::Exited(code @ 129..=192) => format!("ended with exit code {code} (signal {} killed it)", code - 128),
+        End::Exited(code @ 129..=192) => {
+            format!("ended with exit code {code} (signal {} killed it)", code - 128)
+        }
         End::Exited(code) => format!("ended with exit code {code}"),
         End::Killed(signal) => format!("was killed by signal {signal}"),
     }
