@@ -36,11 +36,11 @@ use unspin_trace::Fullness;
 pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
     let Some(scheduler) = &options.scheduler else { return Err(run_replaced(options)) };
     if replaces_anything(options) {
-        return scheduled::run(scheduler, options.verbose, || run_replaced(options));
+        return scheduled::run(scheduler, options, || run_replaced(options));
     }
     // A scheduler needs no preload library.
     let program = Program::find_any(&options.command)?;
-    scheduled::run(scheduler, options.verbose, || program.replace_process_as_it_is())
+    scheduled::run(scheduler, options, || program.replace_process_as_it_is())
 }
 
 /// Whether the preload library has something to do in the program.

@@ -96,17 +96,41 @@ fn difference(first: &HostResult, result: &HostResult) -> Option<String> {
 
 /// A configuration of the same name that is another one.
 fn other_configuration(one: &HostResult, other: &HostResult) -> Option<String> {
-    let parts = |c: &StoredConfiguration| (c.engine.clone(), c.run_queue.clone(), c.plan.is_some());
+    let parts = |c: &StoredConfiguration| {
+        let scheduler = c.scheduler.as_ref().map(|scheduler| scheduler.command.clone());
+        (c.engine.clone(), c.run_queue.clone(), scheduler, c.plan.is_some())
+    };
     let (before, file) = (&one.proof.candidates, &one.file);
     let of = |c: &StoredConfiguration| {
         before.iter().find(|other| other.name == c.name).is_some_and(|other| parts(other) != parts(c))
     };
     if let Some(named) = other.proof.candidates.iter().find(|c| of(c)) {
         return Some(format!(
-            "its candidate {} has another engine, run queue or plan than that of {file}: combine results of the same candidates",
+            "its candidate {} has another engine, run queue, scheduler or plan than that of {file}: combine results of the same candidates",
             named.name
         ));
     }
+    other_scheduler(one, other).or_else(|| other_plan(one, other))
+}
+
+/// A scheduler that is loaded by the same command, and is another one.
+fn other_scheduler(one: &HostResult, other: &HostResult) -> Option<String> {
+    other.proof.candidates.iter().find_map(|configuration| {
+        let same = one.proof.candidates.iter().find(|before| before.name == configuration.name)?;
+        let (there, here) = (same.scheduler.as_ref()?, configuration.scheduler.as_ref()?);
+        // One that was never enabled has no name.
+        let (before, now) = (there.ops.as_ref()?, here.ops.as_ref()?);
+        (before != now || there.reach != here.reach).then(|| {
+            format!(
+                "its candidate {} is the scheduler {now}, and that of {} is {before}: combine results of one version of a scheduler",
+                configuration.name, one.file
+            )
+        })
+    })
+}
+
+fn other_plan(one: &HostResult, other: &HostResult) -> Option<String> {
+    let (before, file) = (&one.proof.candidates, &one.file);
     other.proof.candidates.iter().find_map(|configuration| {
         let same = before.iter().find(|before| before.name == configuration.name)?;
         let (there, here) =
@@ -146,6 +170,25 @@ mod tests {
         assert!(control.starts_with("b.json: its control is pi, and that of a.json is system"), "{control}");
         let engine = refusal(one(), HostModel { engine: "rcu".into(), ..two() });
         assert!(engine.starts_with("b.json: its candidate system has another engine"), "{engine}");
+        let lavd = |version: &str| Some(format!("lavd_{version}"));
+        let scheduled = HostModel { scheduler: lavd("1.0"), ..one() };
+        assert!(
+            check(&[
+                scheduled.result("a.json"),
+                HostModel { scheduler: lavd("1.0"), ..two() }.result("b.json")
+            ])
+            .is_ok()
+        );
+        assert_eq!(
+            refusal(scheduled.clone(), HostModel { scheduler: lavd("1.1"), ..two() }),
+            "b.json: its candidate poll is the scheduler lavd_1.1, and that of a.json is lavd_1.0: combine results of one version of a \
+             scheduler"
+        );
+        let another = refusal(scheduled, two());
+        assert!(
+            another.starts_with("b.json: its candidate poll has another engine, run queue, scheduler"),
+            "{another}"
+        );
         let plan = |text: &str| Some(format!("unspin plan 2\n{text}\n"));
         let one = HostModel { compiled: plan("waits\tpoll"), ..one() };
         assert_eq!(

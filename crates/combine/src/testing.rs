@@ -25,6 +25,8 @@ pub struct HostModel {
     pub plan: Option<String>,
     /// The compiled plan of the candidates.
     pub compiled: Option<String>,
+    /// The name of the scheduler of the candidates.
+    pub scheduler: Option<String>,
     pub cpu_limit: Option<f64>,
     pub interrupted: bool,
     /// The share of the CPUs that other programs took.
@@ -47,6 +49,7 @@ impl HostModel {
             speed: 1.0,
             plan: None,
             compiled: None,
+            scheduler: None,
             cpu_limit: None,
             interrupted: false,
             others: 0.01,
@@ -72,8 +75,12 @@ impl HostModel {
         let disturbance = serde_json::json!({"total_s": 9.0, "steal_s": 0.0, "others_s": 9.0 * self.others, "throttling": null});
         let configurations = experiment.samples.iter().map(|samples| {
             let plan = self.compiled.as_ref().filter(|_| samples.candidate.role == Role::Candidate);
+            let scheduler = self.scheduler.as_ref().filter(|_| samples.candidate.role == Role::Candidate);
+            let scheduler = scheduler.map(
+                |ops| serde_json::json!({"command": samples.candidate.name, "ops": ops, "reach": "machine"}),
+            );
             serde_json::json!({"name": samples.candidate.name, "engine": self.engine, "plan": plan,
-                "run_queue": null, "cpu": cpu})
+                "run_queue": null, "scheduler": scheduler, "cpu": cpu})
         });
         let runs = experiment.samples.iter().enumerate().flat_map(|(candidate, samples)| {
             let disturbance = disturbance.clone();

@@ -111,6 +111,7 @@ fn proof(
         disturbance: StoredDisturbance { total_s: 20.0, ..StoredDisturbance::default() },
         analysis,
         no_preload,
+        between_schedulers: Vec::new(),
         plan: None,
         waits: Vec::new(),
         locks: StoredLocks::default(),
@@ -125,6 +126,7 @@ pub fn configuration(name: &str, plan: Option<&str>) -> StoredConfiguration {
         engine: None,
         plan: plan.map(str::to_owned),
         run_queue: None,
+        scheduler: None,
         summary: None,
         cpu: StoredCpuShares::default(),
     }

@@ -7,7 +7,7 @@ use crate::testing::{Simulation, build, configuration, samples};
 use crate::{CompareOptions, Markdown, Session, Text};
 use unspin_results::{
     Basis, COMPARE_SCHEMA, ComparisonConclusion as Conclusion, GateOutcome, ResultComparison,
-    StoredPercentile,
+    StoredConfiguration, StoredPercentile, StoredScheduler,
 };
 use unspin_stats::{Candidate, Direction, Metric, RunOutcome, Settings};
 
@@ -357,6 +357,27 @@ fn other_plan_under_one_name_and_other_latency_table_are_said() {
     let said = warnings(&with(built, Some("wrk"), 1), &with(&other, Some("oha"), 2));
     assert!(said.contains("Different plans were measured under one name: poll (a.json, b.json)."), "{said}");
     assert!(said.contains("read from different tables: wrk in a.json, oha in b.json."), "{said}");
+}
+
+#[test]
+fn other_scheduler_of_one_command_is_said() {
+    let with = |ops: &str, seed| {
+        let mut session = slower(1.0, seed);
+        let scheduler =
+            StoredScheduler { command: "scx".into(), ops: Some(ops.into()), reach: Some("machine".into()) };
+        let candidate = StoredConfiguration { scheduler: Some(scheduler), ..configuration("scx", None) };
+        session.proof.candidates = vec![candidate];
+        session
+    };
+    let warnings = |before: &Session, after: &Session| {
+        compare(before, after, &CompareOptions::default()).warnings.join("\n")
+    };
+    assert_eq!(warnings(&with("lavd_1", 1), &with("lavd_1", 2)), "");
+    let said = warnings(&with("lavd_1", 1), &with("lavd_2", 2));
+    assert!(
+        said.contains("One command loaded different schedulers: scx (lavd_1 in a.json, lavd_2 in b.json)."),
+        "{said}"
+    );
 }
 
 /// Two sessions of one program, of which one shared the CPUs with others: on a real machine poll was "2.2 times as fast as before".

@@ -34,6 +34,7 @@ pub fn warnings(
         warnings.push(StoredProof::lack_of_steps(&list(&without_steps, "and")));
     }
     warnings.extend(other_plans(all));
+    warnings.extend(other_schedulers(all));
     warnings.extend(names_in_some(all));
     for (session, drift) in all.iter().zip(drifts) {
         of_session(session, &mut warnings);
@@ -133,6 +134,32 @@ fn other_plans(all: &[&Session]) -> Option<String> {
         format!(
             "Different plans were measured under one name: {}. A difference may be that of the plans: measure one plan in all \
              (--use-plan FILE).",
+            different.join(", ")
+        )
+    })
+}
+
+/// Schedulers of one command that were other schedulers, by the names that the kernel showed.
+fn other_schedulers(all: &[&Session]) -> Option<String> {
+    let (first, others) = all.split_first()?;
+    let known = |c: &StoredConfiguration| {
+        let scheduler = c.scheduler.as_ref()?;
+        Some((scheduler.ops.clone()?, scheduler.reach.clone()))
+    };
+    let mut different: Vec<String> = Vec::new();
+    for configuration in &first.proof.candidates {
+        let Some(own) = known(configuration) else { continue };
+        let found = others.iter().find_map(|other| {
+            let same = other.proof.candidates.iter().find(|c| c.name == configuration.name)?;
+            known(same).filter(|scheduler| *scheduler != own).map(|(ops, _)| (ops, &other.file))
+        });
+        different.extend(found.map(|(ops, file)| {
+            format!("{} ({} in {}, {ops} in {file})", configuration.name, own.0, first.file)
+        }));
+    }
+    (!different.is_empty()).then(|| {
+        format!(
+            "One command loaded different schedulers: {}. A difference may be that of the schedulers.",
             different.join(", ")
         )
     })

@@ -50,6 +50,7 @@ pub use page::{document, script};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
     StoredConfiguration, StoredCpuShares, StoredJudgedWait, StoredLockTable, StoredLocks, StoredPercentile,
-    StoredProof, StoredReason, StoredRun, StoredService, StoredSummary, StoredWaitRun,
+    StoredProof, StoredReason, StoredRun, StoredScheduler, StoredSchedulerPair, StoredService, StoredSummary,
+    StoredWaitRun,
 };
 pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

@@ -40,6 +40,9 @@ pub struct StoredProof {
     pub analysis: Analysis,
     /// The program without the preload library, against the control.
     pub no_preload: Option<Comparison>,
+    /// The schedulers compared with each other, if schedulers were judged.
+    #[serde(default)]
+    pub between_schedulers: Vec<StoredSchedulerPair>,
     /// The best proven plan, as a file for `unspin run --use-plan`.
     pub plan: Option<String>,
     /// The judged waits in the metered runs.
@@ -151,6 +154,26 @@ pub struct StoredService {
     pub stop: Option<String>,
 }
 
+/// Two schedulers of a session, compared by its runs.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredSchedulerPair {
+    /// The scheduler that is the control of this comparison.
+    pub control: String,
+    /// The other one, compared with it.
+    pub comparison: Comparison,
+}
+
+/// The scheduler of a configuration.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredScheduler {
+    /// The command that loads it.
+    pub command: String,
+    /// The name that the kernel shows; none if it was never enabled.
+    pub ops: Option<String>,
+    /// Which tasks it schedules: `machine` or `program`.
+    pub reach: Option<String>,
+}
+
 /// A configuration that was compared.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StoredConfiguration {
@@ -162,6 +185,9 @@ pub struct StoredConfiguration {
     pub plan: Option<String>,
     /// The run queue, if the command line set one.
     pub run_queue: Option<String>,
+    /// The scheduler of the kernel that its runs loaded, if it is judged.
+    #[serde(default)]
+    pub scheduler: Option<StoredScheduler>,
     /// What a candidate changes, in words; none in documents of older versions.
     #[serde(default)]
     pub summary: Option<String>,

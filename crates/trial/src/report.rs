@@ -22,9 +22,7 @@ use unspin_launch::plan::Plan;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
 use unspin_results::StoredCpuShares;
-use unspin_stats::{
-    Analysis, Comparison, Conclusion, CpuCostUnit, Direction, Experiment, Role, Settings, Summary, Verdict,
-};
+use unspin_stats::{Comparison, Conclusion, CpuCostUnit, Direction, Summary, Verdict};
 
 /// The whole result of `unspin prove`.
 #[derive(Debug)]
@@ -196,7 +194,7 @@ impl Report {
     /// where the session does not know it.
     pub fn between(&self, before: &str, after: &str, unit: &str) -> Option<Comparison> {
         let index = |name: &str| self.configurations.iter().position(|c| c.name() == name);
-        between(&self.session, index(before)?, index(after)?, unit, self.session.analysis.settings.alpha)
+        self.session.between(index(before)?, index(after)?, unit, self.session.analysis.settings.alpha)
     }
 
     /// The summary of a configuration's runs.
@@ -264,24 +262,7 @@ impl Report {
 /// Compares the engines by the session's runs: `global` as the control, `rcu` as the only candidate.
 fn against_global(configurations: &[Configuration], session: &Session) -> Option<Comparison> {
     let index = |engine| configurations.iter().position(|c| c.judged_engine() == Some(engine));
-    between(session, index(Engine::Global)?, index(Engine::Rcu)?, "", session.analysis.settings.alpha)
-}
-
-/// Compares two configurations by the session's runs, at the significance level `alpha`: one as the control, the other as the only
-/// candidate.
-pub fn between(session: &Session, before: usize, after: usize, unit: &str, alpha: f64) -> Option<Comparison> {
-    let [mut before, mut after] = [before, after].map(|index| session.experiment.samples[index].clone());
-    if before.failures().0 > 0 || before.cut_off() > 0 {
-        return None;
-    }
-    (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
-    let mut experiment = Experiment { samples: vec![before, after], ..session.experiment.clone() };
-    if experiment.metric.unit.is_empty() {
-        unit.clone_into(&mut experiment.metric.unit);
-    }
-    let Analysis { settings, noise_floor, .. } = &session.analysis;
-    let settings = Settings { alpha, ..*settings };
-    Analysis::above_floor(&experiment, &settings, *noise_floor).comparisons.pop()
+    session.between(index(Engine::Global)?, index(Engine::Rcu)?, "", session.analysis.settings.alpha)
 }
 
 /// The means over the successful ones of these runs.

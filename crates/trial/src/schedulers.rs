@@ -1,7 +1,6 @@
 //! The schedulers of a session: what the kernel had enabled, and how they compare with each other.
 
 use super::configuration::Configuration;
-use super::report::between;
 use super::session::Session;
 use serde::Serialize;
 use unspin_launch::scheduler::{Enabled, Reach};
@@ -36,7 +35,7 @@ impl JudgedScheduler {
         Some(JudgedScheduler { command, ops, reach, cpu_s })
     }
 
-    /// "global: sched_ext unspin_global, the program only; its process used 0.01 s of CPU time in a run".
+    /// "unspin-sched mq: sched_ext unspin_mq for the program only; its process used 0.01 s of CPU time in a run".
     pub fn sentence(&self, name: &str) -> String {
         let enabled = match (&self.ops, self.reach) {
             (Some(ops), Some(Reach::Machine)) => format!("sched_ext {ops} for all tasks of the machine"),
@@ -75,7 +74,7 @@ impl SchedulerPair {
         let pairs: Vec<(usize, usize)> = with_later.collect();
         let alpha = session.analysis.settings.alpha / pairs.len().max(1) as f64;
         let compare = |(before, after): (usize, usize)| {
-            let comparison = between(session, before, after, "", alpha)?;
+            let comparison = session.between(before, after, "", alpha)?;
             let has_failed = matches!(comparison.verdict, Verdict::Failed { .. });
             let control = configurations[before].name().to_owned();
             (!has_failed).then_some(SchedulerPair { control, comparison })

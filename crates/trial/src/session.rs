@@ -154,6 +154,23 @@ impl Session {
         })
     }
 
+    /// Compares two configurations by the session's runs, at the significance level `alpha`: one as the control, the other as the
+    /// only candidate. None if the control failed. `unit` is that of the figure, where the session does not know it.
+    pub fn between(&self, before: usize, after: usize, unit: &str, alpha: f64) -> Option<Comparison> {
+        let [mut before, mut after] = [before, after].map(|index| self.experiment.samples[index].clone());
+        if before.failures().0 > 0 || before.cut_off() > 0 {
+            return None;
+        }
+        (before.candidate.role, after.candidate.role) = (Role::Control, Role::Candidate);
+        let mut experiment = Experiment { samples: vec![before, after], ..self.experiment.clone() };
+        if experiment.metric.unit.is_empty() {
+            unit.clone_into(&mut experiment.metric.unit);
+        }
+        let Analysis { settings, noise_floor, .. } = &self.analysis;
+        let settings = Settings { alpha, ..*settings };
+        Analysis::above_floor(&experiment, &settings, *noise_floor).comparisons.pop()
+    }
+
     /// The runs of a configuration, without the warm-up.
     pub fn trials(&self, candidate: usize) -> impl Iterator<Item = &Trial> + Clone {
         self.runs.iter().filter(move |e| e.candidate == candidate && e.round > 0).map(|e| &e.trial)

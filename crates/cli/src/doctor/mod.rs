@@ -12,6 +12,7 @@ mod memory;
 mod preload;
 mod quota;
 mod sandbox;
+mod schedulers;
 
 use crate::options::{DoctorOptions, Use};
 use check::Check;
@@ -27,7 +28,7 @@ const CANNOT: u8 = 1;
 type Look = fn() -> Check;
 
 /// The looks, each with the uses that it is needed by: one that is not needed by any limits all.
-const LOOKS: [(&[Use], Look); 18] = [
+const LOOKS: [(&[Use], Look); 19] = [
     (&preload::USES, preload::preload_library),
     (&[Use::Lab], preload::unspin_lab),
     (&[Use::Lenses], kernel_events::tracepoints),
@@ -38,6 +39,7 @@ const LOOKS: [(&[Use], Look); 18] = [
     (&[], memory::huge_pages),
     (&[], sandbox::polling),
     (&[], sandbox::system_calls),
+    (&[], schedulers::sched_ext),
     (&[], cpus::cpus),
     (&[], cpus::steal),
     (&[], cpus::load),

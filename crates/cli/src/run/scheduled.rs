@@ -3,6 +3,7 @@
 //! unspin cannot become the program here, since it ends the scheduler afterwards. The program is its child in the same process
 //! group, and gets the signals that unspin gets. It ends with unspin.
 
+use crate::options::RunOptions;
 use std::process::ExitCode;
 use std::time::Duration;
 use unspin_launch::error::Error;
@@ -22,12 +23,12 @@ const SLICE: Duration = Duration::from_millis(500);
 /// Returns the program's exit code. If the scheduler did not last, this is an error, whatever the program returned.
 pub fn run(
     command: &SchedulerCommand,
-    verbose: bool,
+    options: &RunOptions,
     become_program: impl FnOnce() -> Error,
 ) -> Result<ExitCode, Error> {
     let mut scheduler = Scheduler::start(command, &SchedExt::of_kernel(), &|| false)
         .map_err(|failure| failure.into_error("interrupted"))?;
-    if verbose {
+    if options.verbose {
         stderr::say(format_args!("scheduler: {}", scheduler.enabled()));
     }
     let reach = scheduler.enabled().reach;

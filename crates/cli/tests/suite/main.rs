@@ -42,6 +42,7 @@ mod rebuilt;
 mod run;
 mod rwlocks;
 mod scale;
+mod scheduler;
 mod schemas;
 mod semopbench;
 mod serve;

@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 use unspin_sys::child::{self, End, Ended, Signal, Usage};
 use unspin_sys::{inherited, keeper};
 
-/// Time from the start of a scheduler until it is enabled. Its BPF program is verified, and compiled, in this time.
-const START_LIMIT: Duration = Duration::from_secs(30);
 /// Time for a scheduler whose BPF program the kernel has evicted to print why, and to end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time for the kernel to unload a scheduler: each task of the machine goes back to the kernel's own.
@@ -76,7 +74,7 @@ pub fn with_output(mut text: String, output: &str) -> String {
 pub struct Stopped {
     /// What its process has used.
     pub usage: Usage,
-    /// Why it did not end in an orderly way; none if it did.
+    /// Why the kernel has not gone back to its own scheduler; none if it has.
     pub failure: Option<String>,
     /// The end of its output.
     pub output: String,
@@ -93,7 +91,7 @@ impl Scheduler {
         kernel.expect_free(UNLOAD_LIMIT).map_err(StartFailure::Error)?;
         let before = kernel.sequence();
         let mut kept = Kept::start(command).map_err(StartFailure::Error)?;
-        let began = Instant::now();
+        let (began, limit) = (Instant::now(), kernel.start_limit());
         let line = &command.line;
         let reason = loop {
             match kernel.state() {
@@ -108,8 +106,8 @@ impl Scheduler {
             if is_given_up() {
                 return Err(StartFailure::GivenUp);
             }
-            if began.elapsed() >= START_LIMIT {
-                let seconds = START_LIMIT.as_secs();
+            if began.elapsed() >= limit {
+                let seconds = limit.as_secs_f64();
                 break format!(
                     "the scheduler '{line}' was not enabled after {seconds} s: it must load a sched_ext scheduler and keep running"
                 );
@@ -156,15 +154,13 @@ impl Scheduler {
 
     /// Ends the scheduler, and waits until the kernel has unloaded it.
     pub fn stop(mut self) -> Stopped {
-        let killed = self.kept.end();
-        let line = &self.line;
+        self.kept.end();
         let failure = match self.wait_until_unloaded() {
-            State::Disabled | State::Missing => {
-                killed.then(|| format!("the scheduler '{line}' ended only by SIGKILL"))
-            }
+            State::Disabled | State::Missing => None,
             _ => Some(format!(
-                "the kernel still has a scheduler {} s after the end of '{line}': end the process that has loaded it",
-                UNLOAD_LIMIT.as_secs()
+                "the kernel still has a scheduler {} s after the end of '{}': end the process that has loaded it",
+                UNLOAD_LIMIT.as_secs(),
+                self.line
             )),
         };
         let usage = self.kept.ended.map(|ended| ended.usage).unwrap_or_default();
@@ -223,8 +219,8 @@ impl Kept {
         self.ended
     }
 
-    /// Ends it and all of its process group. Returns whether only SIGKILL did.
-    fn end(&mut self) -> bool {
+    /// Ends it and all of its process group.
+    fn end(&mut self) {
         for (signal, time) in ENDING {
             if self.ended.is_some() {
                 break;
@@ -235,13 +231,9 @@ impl Kept {
             while self.has_ended_within(until.saturating_duration_since(Instant::now())).is_none()
                 && Instant::now() < until
             {}
-            if signal == Signal::Kill {
-                return true;
-            }
         }
         // The number of the group is not reused as long as a process is in it.
         let _ = child::signal_group(self.pid, Signal::Kill);
-        false
     }
 }
 
@@ -251,9 +243,12 @@ impl Drop for Kept {
     }
 }
 
-/// "ended with exit code 1".
+/// "ended with exit code 1". The keeper ends with 128 + n if signal n killed the scheduler.
 fn how(end: End) -> String {
     match end {
+        End::Exited(code @ 129..=192) => {
+            format!("ended with exit code {code} (signal {} killed it)", code - 128)
+        }
         End::Exited(code) => format!("ended with exit code {code}"),
         End::Killed(signal) => format!("was killed by signal {signal}"),
     }

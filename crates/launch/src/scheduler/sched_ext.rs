@@ -10,8 +10,11 @@ use unspin_sys::sched;
 
 const FOLDER: &str = "/sys/kernel/sched_ext";
 /// A hook for tests, which is set nowhere else: a folder with the files of [`FOLDER`], so that a script can stand in for a
-/// scheduler where the kernel has no sched_ext.
+/// scheduler where the kernel has no sched_ext. Its file `start_limit_ms` shortens [`START_LIMIT`].
 const TEST_FOLDER: &str = "UNSPIN_TEST_SCHED_EXT";
+
+/// Time from the start of a scheduler until it is enabled. Its BPF program is verified, and compiled, in this time.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Time between two looks at the kernel's state.
 pub const LOOK: Duration = Duration::from_millis(5);
@@ -61,6 +64,12 @@ impl SchedExt {
             },
             Some(other) => State::Changing(other.to_owned()),
         }
+    }
+
+    /// Time that a scheduler has until it is enabled.
+    pub fn start_limit(&self) -> Duration {
+        let of_test = self.read("start_limit_ms").and_then(|limit| limit.parse().ok());
+        of_test.map_or(START_LIMIT, Duration::from_millis)
     }
 
     /// How many schedulers have been enabled since boot.

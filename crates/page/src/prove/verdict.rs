@@ -26,6 +26,9 @@ pub fn header(proof: &StoredProof, contestants: &Contestants<'_>) -> Markup {
         (notes(summary.caution.as_slice()))
         @if !is_disturbed { (notes(&summary.warnings)) }
         @if let Some(compared) = &summary.compared { p { strong { "Compared: " } (prose(compared)) "." } }
+        @for pair in &proof.between_schedulers {
+            p { strong { "Between the schedulers: " } (prose(&pair.comparison.sentence)) }
+        }
         @if proof.interrupted { p.note { "Interrupted: the results are those of the runs until then." } }
         @if let Some(error) = &proof.aborted {
             p.note { "Ended early; the results are those of the runs until then: " (prose(error)) }

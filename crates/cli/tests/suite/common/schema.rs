@@ -17,9 +17,9 @@ pub const NAMES: [&str; 8] =
 /// Fields that were added without a new number of the format, by schema and object: documents of earlier builds, which are still
 /// read, lack them.
 const ADDED: [(&str, &str, &[&str]); 6] = [
-    ("prove", "", &["service", "summary", "shortfall", "waits", "run_queues"]),
+    ("prove", "", &["service", "summary", "shortfall", "waits", "run_queues", "between_schedulers"]),
     ("prove", "/$defs/report_summary", &["evidence", "warnings", "why"]),
-    ("prove", "/$defs/configuration_entry", &["run_queue", "summary"]),
+    ("prove", "/$defs/configuration_entry", &["run_queue", "scheduler", "kernel", "summary"]),
     ("prove", "/$defs/disturbance", &["throttling"]),
     ("prove", "/$defs/noise_floor", &["coefficients_of_variation"]),
     ("compare", "/$defs/judged", &["cpu"]),
