@@ -146,4 +146,4 @@ struct sched_ext_ops scheduler = {
 	.name = "unspin_global",
 };
 
-char license[] SEC("license") = "Dual MIT/GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -149,7 +149,7 @@ bool scx_bpf_dsq_move_to_local___old(u64 dsq_id) __ksym __weak;
 bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
 
 /* Puts the task into the local queue of its CPU: the CPU runs it next. */
-static void insert_local(struct task_struct *p, u64 enq_flags)
+static inline void insert_local(struct task_struct *p, u64 enq_flags)
 {
 	if (bpf_ksym_exists(scx_bpf_dsq_insert___v2___new))
 		scx_bpf_dsq_insert___v2___new(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);

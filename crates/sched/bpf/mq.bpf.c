@@ -316,4 +316,4 @@ struct sched_ext_ops scheduler = {
 	.name = "unspin_mq",
 };
 
-char license[] SEC("license") = "Dual MIT/GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -145,7 +145,7 @@ static bool may_run_on(const struct task_struct *p, s32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-static bool is_movable(const struct task_struct *p)
+static inline bool is_movable(const struct task_struct *p)
 {
 	if (bpf_core_field_exists(p->migration_disabled) && p->migration_disabled)
 		return false;

@@ -325,6 +325,18 @@ pub fn execute_like_execvp(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(|| Ok(())) }
 }
 
+/// The command, and what it starts, has the policy SCHED_EXT: a scheduler loaded into the kernel decides when it runs. Without one
+/// it runs as under SCHED_OTHER.
+pub fn schedule_by_bpf(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
+    // exec.
+    unsafe {
+        command.pre_exec(|| {
+            crate::sched::become_extensible().map_err(|e| std::io::Error::from_raw_os_error(e.0))
+        })
+    }
+}
+
 /// Gives the command's process its own session: no terminal, its own process group, and no signals from the keyboard.
 pub fn in_new_session(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
