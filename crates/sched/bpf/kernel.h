@@ -69,8 +69,12 @@ struct rq {
 	raw_spinlock_t __lock;
 };
 
+enum scx_exit_kind {
+	SCX_EXIT_NONE,
+};
+
 struct scx_exit_info {
-	int kind;
+	enum scx_exit_kind kind;
 	s64 exit_code;
 	const char *reason;
 	char *msg;
