@@ -161,7 +161,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "The (1) dsq_lock spun for 50.0 % for a total of 1.00 of the 2 CPUs.\n\
-             The (2) runqueue_locks spun for 0.00 % for a total of 0.00 of the 2 CPUs.\n"
+             The (2) runqueue_locks spun for 0 % for a total of 0.00 of the 2 CPUs.\n"
             ),
             "{text}"
         );

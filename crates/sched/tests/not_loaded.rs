@@ -14,13 +14,19 @@ fn error(output: &Output) -> &str {
 #[test]
 fn command_does_not_run_without_its_scheduler() {
     if cfg!(feature = "bpf") && Path::new("/sys/kernel/sched_ext").exists() {
-        println!("SKIPPED, because this kernel has sched_ext: ci/sched.sh runs the schedulers in a virtual machine");
+        println!(
+            "SKIPPED, because this kernel has sched_ext: ci/sched.sh runs the schedulers in a virtual machine"
+        );
         return;
     }
     let output = run(&["mq", "--", "echo", "it runs"]);
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(125), b"".as_slice()));
     let remedy = if cfg!(feature = "bpf") { "CONFIG_SCHED_CLASS_EXT=y" } else { "--features bpf" };
-    assert!(error(&output).starts_with("unspin-sched: ") && error(&output).contains(remedy), "{}", error(&output));
+    assert!(
+        error(&output).starts_with("unspin-sched: ") && error(&output).contains(remedy),
+        "{}",
+        error(&output)
+    );
     assert_eq!(error(&output).lines().count(), 1);
 }
 
