@@ -27,7 +27,7 @@ in_guest() {
     local files=(--file "$1:/usr/bin/unspin-sched" --file "$target/debug/unspin:/usr/bin/unspin" --file crates/sched/tests/guest.sh:/guest.sh)
     local tool
     files+=(--file "$target/debug/unspin-lab:/usr/bin/unspin-lab")
-    for tool in sh cat dmesg grep seq sleep taskset; do
+    for tool in sh cat dmesg grep seq setpriv sleep taskset; do
         files+=(--file "$(command -v "$tool"):/usr/bin/$tool")
     done
     "${vm[@]}" "${files[@]}" -- /bin/sh /guest.sh "${@:2}"
@@ -38,7 +38,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$CARGO_TARGET_DIR/debug/unspin-sched" "$scratch"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch"
-sed -i 's/^\tif (take(cpu) || steal(cpu))$/\tif (take(cpu))/; s/^static bool steal/static inline bool steal/' "$scratch/crates/sched/bpf/mq.bpf.c"
+sed -i 's/^\tif (take(cpu) || steal(cpu))$/\tif (take(cpu) || (0 \&\& steal(cpu)))/' "$scratch/crates/sched/bpf/mq.bpf.c"
 (cd "$scratch" && "${build[@]}")
 must_find "FAILED steals: no '\"stolen\"" in_guest "$CARGO_TARGET_DIR/debug/unspin-sched" steals
 pass "both schedulers run tasks, their counters add up, and a scheduler that never steals is found"

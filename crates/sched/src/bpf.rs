@@ -31,7 +31,7 @@ static MESSAGES: Mutex<String> = Mutex::new(String::new());
 pub struct Scheduler {
     object: Object,
     kind: Kind,
-    /// While it is there the scheduler is loaded.
+    /// The scheduler is loaded as long as this exists.
     attached: Option<Link>,
     /// The programs that measure locks.
     lock_programs: Vec<Link>,
@@ -53,8 +53,7 @@ impl Scheduler {
         let mut object = open.load().map_err(|error| refused(kind, &error))?;
         let lock_programs = if options.locks { attach_lock_programs(&mut object)? } else { Vec::new() };
         let attached = attach(&mut object).map_err(|error| not_enabled(kind, &error))?;
-        let scheduler = Scheduler { object, kind, attached: Some(attached), lock_programs };
-        Ok(scheduler)
+        Ok(Scheduler { object, kind, attached: Some(attached), lock_programs })
     }
 
     /// How the kernel has ended the scheduler, if it has, while it was to be loaded.

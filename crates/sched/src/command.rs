@@ -19,7 +19,7 @@ impl Running {
     pub fn start(line: &[OsString]) -> Result<Running, Error> {
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]);
-        let started = child::schedule_by_bpf(&mut command).spawn();
+        let started = child::under_sched_ext(&mut command).spawn();
         started.map(Running).map_err(|error| {
             let name = line[0].to_string_lossy();
             match error.kind() {

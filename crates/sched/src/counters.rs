@@ -196,5 +196,7 @@ mod tests {
             (1, 10, 11, 16)
         );
         assert_eq!(Counters::parse(&bytes[8..]), None);
+        let twice: Vec<u8> = (1..=FIELDS as u64).flat_map(|word| (2 * word).to_ne_bytes()).collect();
+        assert_eq!(Some(counters.plus(counters)), Counters::parse(&twice));
     }
 }

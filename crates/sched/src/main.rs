@@ -10,8 +10,16 @@ mod bpf;
 #[path = "without_bpf.rs"]
 mod bpf;
 mod command;
+#[cfg_attr(
+    not(any(feature = "bpf", test)),
+    expect(dead_code, reason = "without schedulers nothing is counted")
+)]
 mod counters;
 mod error;
+#[cfg_attr(
+    not(any(feature = "bpf", test)),
+    expect(dead_code, reason = "without schedulers nothing is counted")
+)]
 mod locks;
 mod options;
 mod session;

@@ -98,6 +98,18 @@ codes() {
     run 0 mq --seconds 1
     run 0 mq --stats - -- true
     has out '"scheduler": "mq"'
+    unspin-sched mq &
+    wait_for enabled
+    kill $!
+    wait $! || fails "exit code $? of a scheduler without a command after SIGTERM"
+}
+
+# Users that are not root.
+user() {
+    setpriv --reuid 1000 --clear-groups unspin-sched mq -- true >out 2>&1
+    code=$?
+    [ $code -eq 125 ] || fails "exit code $code of a user's scheduler"
+    has out 'only root may'
 }
 
 second() {
@@ -136,7 +148,7 @@ ejected() {
     grep -qx disabled $state || fails "the scheduler is still loaded"
 }
 
-[ $# -gt 0 ] || set -- progress steals bound chat policy locks codes second killed ejected
+[ $# -gt 0 ] || set -- progress steals bound chat policy locks codes user second killed ejected
 for test in "$@"; do
     before=$failed failed=0
     $test

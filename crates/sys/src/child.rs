@@ -325,9 +325,8 @@ pub fn execute_like_execvp(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(|| Ok(())) }
 }
 
-/// The command, and what it starts, has the policy SCHED_EXT: a scheduler loaded into the kernel decides when it runs. Without one
-/// it runs as under SCHED_OTHER.
-pub fn schedule_by_bpf(command: &mut Command) -> &mut Command {
+/// The command's process and what it starts are scheduled by the policy SCHED_EXT: [`sched::become_extensible`](crate::sched::become_extensible).
+pub fn under_sched_ext(command: &mut Command) -> &mut Command {
     // SAFETY: the closure makes one system call and uses neither memory nor locks: that is permitted between fork and
     // exec.
     unsafe {

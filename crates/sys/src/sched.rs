@@ -131,18 +131,17 @@ pub fn become_real_time() {
     let _ = unsafe { raw::call(libc::SYS_sched_setscheduler, arguments) };
 }
 
-/// SCHED_EXT of Linux 6.12, which libc does not name.
+/// The policy of tasks that a scheduler of sched_ext schedules which does not take all tasks (include/uapi/linux/sched.h).
 const SCHED_EXT: usize = 7;
 
-/// Gives the calling thread, and what it creates from now on, the policy SCHED_EXT.
-///
-/// # Errors
-/// If the kernel has no sched_ext, or does not permit it.
+/// Gives the calling thread the policy SCHED_EXT. What it creates inherits that. Without a scheduler of sched_ext the kernel treats
+/// it as a normal thread. `EINVAL` if the kernel has no sched_ext, `EACCES` or `EPERM` if the loaded scheduler or the kernel
+/// refuses the thread.
 pub fn become_extensible() -> Result<(), Errno> {
     let parameters = libc::sched_param { sched_priority: 0 };
-    let arguments = [0, SCHED_EXT, &raw const parameters as usize];
     // SAFETY: the kernel reads the live `sched_param`. 0 is the calling thread.
-    unsafe { raw::call(libc::SYS_sched_setscheduler, arguments) }.map(drop)
+    unsafe { raw::call(libc::SYS_sched_setscheduler, [0, SCHED_EXT, &raw const parameters as usize]) }
+        .map(drop)
 }
 
 /// The calling thread's current real-time priority: 1 to 99 for SCHED_FIFO and SCHED_RR, 100 for SCHED_DEADLINE, which
