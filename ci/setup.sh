@@ -12,6 +12,10 @@ packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools s
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
 packages+=(zsh fish mandoc)
+# What ci/sched.sh builds the schedulers with. Debian's backports and later releases have clang-19.
+packages+=(libelf-dev zlib1g-dev)
+! apt-cache show clang-19 >/dev/null 2>&1 || packages+=(clang-19)
+packages+=(qemu-system-x86)
 # What ci/page.sh opens pages with. Some packages of nodejs contain npm, and exclude the package npm.
 packages+=(chromium nodejs)
 command -v npm >/dev/null || packages+=(npm)

@@ -84,6 +84,18 @@ pub fn two_digits(x: f64) -> String {
     if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.').into() } else { shown }
 }
 
+/// Formats a time as Lockmeter 2001 did: 6 characters up to 10 s. Lockmeter computed times in single precision.
+pub fn lockmeter_time(seconds: f64) -> String {
+    let us = f64::from((seconds * 1e6) as f32);
+    if us < 10.0 {
+        format!("{us:4.1}us")
+    } else if us < 10_000.0 {
+        format!("{us:4.0}us")
+    } else {
+        format!("{:4.0}ms", us / 1000.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +162,21 @@ mod tests {
             prop_assert!(text.len() <= 10, "{text}");
             let off = (text.parse::<f64>().unwrap() - (n >> shift) as f64).abs();
             prop_assert!(off <= 0.01 * (n >> shift) as f64);
+        }
+    }
+
+    #[test]
+    fn times_print_as_in_2001() {
+        for (us, text) in [
+            (0.0, " 0.0us"),
+            (8.8, " 8.8us"),
+            (9.96, "10.0us"),
+            (10.0, "  10us"),
+            (9999.0, "9999us"),
+            (10_000.0, "  10ms"),
+            (2_809_000.0, "2809ms"),
+        ] {
+            assert_eq!(lockmeter_time(us / 1e6), text);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The layout of 2001: the tables of `lockstat` 1.4.11, with number formats that are equal byte for byte.
 
 use crate::figures::Percent::Lockmeter;
+use crate::figures::lockmeter_time;
 use crate::lock::LockUse;
 use crate::report::MeterReport;
 use crate::row::Row;
@@ -165,18 +166,6 @@ fn wait(row: &Row) -> String {
     format!(" {mean}({})({})", lockmeter_time(row.wait_max), Lockmeter.of(row.spin_cpu))
 }
 
-/// Formats a time as Lockmeter 2001 did: 6 characters up to 10 s. Lockmeter computed times in single precision.
-fn lockmeter_time(seconds: f64) -> String {
-    let us = f64::from((seconds * 1e6) as f32);
-    if us < 10.0 {
-        format!("{us:4.1}us")
-    } else if us < 10_000.0 {
-        format!("{us:4.0}us")
-    } else {
-        format!("{:4.0}ms", us / 1000.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,20 +229,5 @@ mod tests {
         let all = Counts { hold_max: 49_000, ..counts(4_753_020, 0, 4_753_020 * 1_270, 0, 0) };
         let caller = one(RecordKind::Write, "__invalidate_buffers+0x270", all, 331.0);
         assert_eq!(write_line(&caller.row, None, LineLevel::Caller), without(&WRITERS, WRITE_CALLER));
-    }
-
-    #[test]
-    fn times_print_as_in_2001() {
-        for (us, text) in [
-            (0.0, " 0.0us"),
-            (8.8, " 8.8us"),
-            (9.96, "10.0us"),
-            (10.0, "  10us"),
-            (9999.0, "9999us"),
-            (10_000.0, "  10ms"),
-            (2_809_000.0, "2809ms"),
-        ] {
-            assert_eq!(lockmeter_time(us / 1e6), text);
-        }
     }
 }
