@@ -98,7 +98,7 @@ fn difference(first: &HostResult, result: &HostResult) -> Option<String> {
 fn other_configuration(one: &HostResult, other: &HostResult) -> Option<String> {
     let parts = |c: &StoredConfiguration| {
         let scheduler = c.scheduler.as_ref().map(|scheduler| scheduler.command.clone());
-        (c.engine.clone(), c.run_queue.clone(), scheduler, c.plan.is_some())
+        (c.engine.clone(), c.run_queue.clone(), scheduler, c.kernel.clone(), c.plan.is_some())
     };
     let (before, file) = (&one.proof.candidates, &one.file);
     let of = |c: &StoredConfiguration| {
@@ -106,7 +106,7 @@ fn other_configuration(one: &HostResult, other: &HostResult) -> Option<String> {
     };
     if let Some(named) = other.proof.candidates.iter().find(|c| of(c)) {
         return Some(format!(
-            "its candidate {} has another engine, run queue, scheduler or plan than that of {file}: combine results of the same candidates",
+            "its candidate {} has another engine, run queue, scheduler, kernel or plan than that of {file}: combine results of the same candidates",
             named.name
         ));
     }
@@ -186,7 +186,8 @@ mod tests {
         );
         let another = refusal(scheduled, two());
         assert!(
-            another.starts_with("b.json: its candidate poll has another engine, run queue, scheduler"),
+            another
+                .starts_with("b.json: its candidate poll has another engine, run queue, scheduler, kernel"),
             "{another}"
         );
         let plan = |text: &str| Some(format!("unspin plan 2\n{text}\n"));

@@ -127,6 +127,7 @@ pub fn configuration(name: &str, plan: Option<&str>) -> StoredConfiguration {
         plan: plan.map(str::to_owned),
         run_queue: None,
         scheduler: None,
+        kernel: None,
         summary: None,
         cpu: StoredCpuShares::default(),
     }

@@ -7,7 +7,7 @@ use crate::testing::{Simulation, build, configuration, samples};
 use crate::{CompareOptions, Markdown, Session, Text};
 use unspin_results::{
     Basis, COMPARE_SCHEMA, ComparisonConclusion as Conclusion, GateOutcome, ResultComparison,
-    StoredConfiguration, StoredPercentile, StoredScheduler,
+    StoredBootedKernel, StoredConfiguration, StoredPercentile, StoredScheduler,
 };
 use unspin_stats::{Candidate, Direction, Metric, RunOutcome, Settings};
 
@@ -378,6 +378,28 @@ fn other_scheduler_of_one_command_is_said() {
         said.contains("One command loaded different schedulers: scx (lavd_1 in a.json, lavd_2 in b.json)."),
         "{said}"
     );
+}
+
+#[test]
+fn other_kernel_of_one_name_is_said() {
+    let with = |release: &str, seed| {
+        let mut session = slower(1.0, seed);
+        let kernel = StoredBootedKernel {
+            name: "rt".into(),
+            release: Some(release.into()),
+            accelerator: Some("kvm".into()),
+            cpus: Some(2),
+        };
+        session.proof.candidates =
+            vec![StoredConfiguration { kernel: Some(kernel), ..configuration("rt", None) }];
+        session
+    };
+    let warnings = |before: &Session, after: &Session| {
+        compare(before, after, &CompareOptions::default()).warnings.join("\n")
+    };
+    assert_eq!(warnings(&with("7.3.4-rt", 1), &with("7.3.4-rt", 2)), "");
+    let said = warnings(&with("7.3.4-rt", 1), &with("7.4.0-rt", 2));
+    assert!(said.contains("rt (7.3.4-rt, kvm, 2 CPUs in a.json, 7.4.0-rt, kvm, 2 CPUs in b.json)"), "{said}");
 }
 
 /// Two sessions of one program, of which one shared the CPUs with others: on a real machine poll was "2.2 times as fast as before".

@@ -35,6 +35,7 @@ pub fn warnings(
     }
     warnings.extend(other_plans(all));
     warnings.extend(other_schedulers(all));
+    warnings.extend(other_kernels(all));
     warnings.extend(names_in_some(all));
     for (session, drift) in all.iter().zip(drifts) {
         of_session(session, &mut warnings);
@@ -141,28 +142,41 @@ fn other_plans(all: &[&Session]) -> Option<String> {
 
 /// Schedulers of one command that were other schedulers, by the names that the kernel showed.
 fn other_schedulers(all: &[&Session]) -> Option<String> {
-    let (first, others) = all.split_first()?;
-    let known = |c: &StoredConfiguration| {
-        let scheduler = c.scheduler.as_ref()?;
+    let different = other_facts(all, |configuration| {
+        let scheduler = configuration.scheduler.as_ref()?;
         Some((scheduler.ops.clone()?, scheduler.reach.clone()))
-    };
+    })?;
+    Some(format!(
+        "One command loaded different schedulers: {different}. A difference may be that of the schedulers."
+    ))
+}
+
+/// Kernels of one name that were other kernels, or ran otherwise.
+fn other_kernels(all: &[&Session]) -> Option<String> {
+    let different = other_facts(all, |configuration| Some((configuration.kernel.as_ref()?.booted()?, None)))?;
+    Some(format!(
+        "One name was different kernels or virtual machines: {different}. A difference may be theirs: name the version (--kernel VERSION)."
+    ))
+}
+
+/// What is known of a configuration beside its name: what is shown, and what else distinguishes it.
+type Facts = (String, Option<String>);
+
+/// Configurations of one name of which other things are known: "mq (mq_1 in a.json, mq_2 in b.json)".
+fn other_facts(all: &[&Session], known: impl Fn(&StoredConfiguration) -> Option<Facts>) -> Option<String> {
+    let (first, others) = all.split_first()?;
     let mut different: Vec<String> = Vec::new();
     for configuration in &first.proof.candidates {
         let Some(own) = known(configuration) else { continue };
         let found = others.iter().find_map(|other| {
             let same = other.proof.candidates.iter().find(|c| c.name == configuration.name)?;
-            known(same).filter(|scheduler| *scheduler != own).map(|(ops, _)| (ops, &other.file))
+            known(same).filter(|facts| *facts != own).map(|(shown, _)| (shown, &other.file))
         });
-        different.extend(found.map(|(ops, file)| {
-            format!("{} ({} in {}, {ops} in {file})", configuration.name, own.0, first.file)
+        different.extend(found.map(|(shown, file)| {
+            format!("{} ({} in {}, {shown} in {file})", configuration.name, own.0, first.file)
         }));
     }
-    (!different.is_empty()).then(|| {
-        format!(
-            "One command loaded different schedulers: {}. A difference may be that of the schedulers.",
-            different.join(", ")
-        )
-    })
+    (!different.is_empty()).then(|| different.join(", "))
 }
 
 /// Configurations that not all sessions have.

@@ -49,8 +49,8 @@ pub use meter::StoredMeter;
 pub use page::{document, script};
 pub use parse::{ParseError, StoredResult};
 pub use prove::{
-    StoredConfiguration, StoredCpuShares, StoredJudgedWait, StoredLockTable, StoredLocks, StoredPercentile,
-    StoredProof, StoredReason, StoredRun, StoredScheduler, StoredSchedulerPair, StoredService, StoredSummary,
-    StoredWaitRun,
+    StoredBootedKernel, StoredConfiguration, StoredCpuShares, StoredJudgedWait, StoredLockTable, StoredLocks,
+    StoredPercentile, StoredProof, StoredReason, StoredRun, StoredScheduler, StoredSchedulerPair,
+    StoredService, StoredSummary, StoredWaitRun,
 };
 pub use scale::{StoredModelLock, StoredScale, StoredScaleRun, StoredScaling};

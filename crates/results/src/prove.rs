@@ -163,6 +163,29 @@ pub struct StoredSchedulerPair {
     pub comparison: Comparison,
 }
 
+/// The kernel of a configuration. Without a boot that reached the program's end only the name is known.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct StoredBootedKernel {
+    /// As the command line names it.
+    pub name: String,
+    /// The kernel's release.
+    #[serde(default)]
+    pub release: Option<String>,
+    /// What executed the instructions: `kvm` or `tcg`.
+    #[serde(default)]
+    pub accelerator: Option<String>,
+    /// CPUs of the virtual machine.
+    #[serde(default)]
+    pub cpus: Option<u16>,
+}
+
+impl StoredBootedKernel {
+    /// "7.3.4+deb13-rt-amd64, tcg, 2 CPUs". None if no boot reached the program's end.
+    pub fn booted(&self) -> Option<String> {
+        Some(format!("{}, {}, {} CPUs", self.release.as_ref()?, self.accelerator.as_ref()?, self.cpus?))
+    }
+}
+
 /// The scheduler of a configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StoredScheduler {
@@ -188,6 +211,9 @@ pub struct StoredConfiguration {
     /// The scheduler of the kernel that its runs loaded, if it is judged.
     #[serde(default)]
     pub scheduler: Option<StoredScheduler>,
+    /// The kernel that was booted for each of its runs, if kernels are compared.
+    #[serde(default)]
+    pub kernel: Option<StoredBootedKernel>,
     /// What a candidate changes, in words; none in documents of older versions.
     #[serde(default)]
     pub summary: Option<String>,

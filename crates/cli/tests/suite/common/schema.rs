@@ -11,8 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The schemas, by the names of their files.
-pub const NAMES: [&str; 8] =
-    ["prove", "locks", "scale", "compare", "combine", "doctor", "reproduce", "vm"];
+pub const NAMES: [&str; 8] = ["prove", "locks", "scale", "compare", "combine", "doctor", "reproduce", "vm"];
 
 /// Fields that were added without a new number of the format, by schema and object: documents of earlier builds, which are still
 /// read, lack them.
