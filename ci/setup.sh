@@ -12,6 +12,8 @@ packages+=(python3-dev python3-venv memcached kyotocabinet-utils rocksdb-tools s
 packages+=(postgresql apache2-bin fakeroot php-cli perl libipc-shareable-perl libipc-sharelite-perl)
 packages+=(buffer bonnie++ dmsetup default-jdk-headless musl-tools crun bubblewrap)
 packages+=(zsh fish mandoc)
+# What ci/vm.sh boots kernels with.
+packages+=(qemu-system-x86)
 # What ci/page.sh opens pages with. Some packages of nodejs contain npm, and exclude the package npm.
 packages+=(chromium nodejs)
 command -v npm >/dev/null || packages+=(npm)

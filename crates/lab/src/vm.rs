@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::output::stderr;
-use unspin_vm::initramfs::GuestFile;
+use unspin_vm::initramfs::{GuestCommand, GuestFile};
 use unspin_vm::kernel::{Archive, Kernel, KernelName};
 use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine, Output};
 
@@ -13,6 +13,9 @@ use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, M
 pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
     let name: KernelName = options.kernel.parse()?;
     let files = options.files.iter().map(|file| file.parse()).collect::<Result<Vec<GuestFile>, Error>>()?;
+    // Before a kernel is fetched.
+    GuestCommand::new(&options.command)?;
+    unspin_vm::machine::require_qemu()?;
     let notice: Option<fn(&str)> = (!options.quiet).then_some(|line| stderr::say(format_args!("{line}")));
     let kernel = Kernel::find(&name, &Archive { mirror: options.mirror.clone(), notice })?;
     let release = kernel.release.clone();
@@ -24,12 +27,7 @@ pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(u8::try_from(ended.code).unwrap_or(u8::MAX)))
 }
 
-fn machine(
-    options: &VmOptions,
-    kernel: Kernel,
-    files: Vec<GuestFile>,
-    notice: Option<fn(&str)>,
-) -> Machine {
+fn machine(options: &VmOptions, kernel: Kernel, files: Vec<GuestFile>, notice: Option<fn(&str)>) -> Machine {
     let accelerator = match options.accel {
         VmAccelerator::Auto => AcceleratorChoice::Auto,
         VmAccelerator::Kvm => AcceleratorChoice::Only(Accelerator::Kvm),

@@ -33,7 +33,9 @@ mod tests {
             command.get_subcommands().map(|c| c.get_name().to_owned()).collect()
         };
         assert_eq!(names(&own), names(&all));
-        for (command, option) in [("volano", "rooms"), ("dbt1", "browsers"), ("reproduce", "quick"), ("vm", "kernel")] {
+        for (command, option) in
+            [("volano", "rooms"), ("dbt1", "browsers"), ("reproduce", "quick"), ("vm", "kernel")]
+        {
             let has = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some(option));
             assert!(has(all.find_subcommand(command).unwrap()), "{command}");
             assert!(!has(own.find_subcommand(command).unwrap()), "{command}: unspin passes its options on");

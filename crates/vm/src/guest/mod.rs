@@ -61,10 +61,7 @@ fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result
     ports.tell(&Status::Started);
     let start = Instant::now();
     let mut process = started.spawn()?;
-    let pumps = [
-        ports.stdout.pump(process.stdout.take())?,
-        ports.stderr.pump(process.stderr.take())?,
-    ];
+    let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
     let end = wait(process.id(), start)?;
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);

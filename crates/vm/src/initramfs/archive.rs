@@ -33,7 +33,8 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 /// Writes the tree into memory.
 pub(super) fn write(tree: &Tree) -> Result<Initramfs, Error> {
     let failed = |error: io::Error| Error::failed("the initramfs", &error);
-    let memory = memfd_create(c"unspin-initramfs", MFdFlags::MFD_CLOEXEC).map_err(|errno| failed(errno.into()))?;
+    let memory =
+        memfd_create(c"unspin-initramfs", MFdFlags::MFD_CLOEXEC).map_err(|errno| failed(errno.into()))?;
     let mut archive = BufWriter::with_capacity(1 << 20, File::from(memory));
     for (path, node) in tree.nodes() {
         write_node(&mut archive, path, node)?;

@@ -84,7 +84,8 @@ fn interpreter_line(file: &Path) -> Option<Vec<PathBuf>> {
 /// The executable file of this name in the host's `PATH`.
 pub(super) fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    let mut files = env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    let mut files =
+        env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
     files.find(|file| unspin_launch::program::reach::is_executable(file))
 }
 
@@ -92,9 +93,9 @@ pub(super) fn in_path(name: &str) -> Option<PathBuf> {
 fn libraries(linker: &Path, program: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut list = Command::new(linker);
     list.arg("--list").arg(program).env_remove("LD_PRELOAD").stdin(Stdio::null());
-    let listed = child::kill_on_parent_death(&mut list)
-        .output()
-        .map_err(|error| Error::CannotRun(format!("{}: its dynamic linker {}: {error}", program.display(), linker.display())))?;
+    let listed = child::kill_on_parent_death(&mut list).output().map_err(|error| {
+        Error::CannotRun(format!("{}: its dynamic linker {}: {error}", program.display(), linker.display()))
+    })?;
     let text = String::from_utf8_lossy(&listed.stdout);
     parse_list(&text).map_err(|missing| {
         Error::CannotRun(format!("{}: its library {missing} is not there: install it", program.display()))

@@ -69,11 +69,14 @@ impl GuestCommand {
 
     /// Reads what [`GuestCommand::encode`] has written. The host's fields are empty.
     pub(crate) fn decode(bytes: &[u8]) -> Option<GuestCommand> {
-        let mut fields =
-            bytes.strip_suffix(&[0])?.split(|&byte| byte == 0).map(|field| OsString::from_vec(field.to_vec()));
+        let mut fields = bytes
+            .strip_suffix(&[0])?
+            .split(|&byte| byte == 0)
+            .map(|field| OsString::from_vec(field.to_vec()));
         let (program, folder) = (fields.next()?.into(), fields.next()?.into());
         let count: usize = fields.next()?.to_str()?.parse().ok()?;
-        let environment = (0..count).map(|_| Some((fields.next()?, fields.next()?))).collect::<Option<_>>()?;
+        let environment =
+            (0..count).map(|_| Some((fields.next()?, fields.next()?))).collect::<Option<_>>()?;
         let words = fields.collect();
         Some(GuestCommand { program, words, folder, environment, programs: Vec::new(), links: Vec::new() })
     }
@@ -142,8 +145,11 @@ mod tests {
 
     #[test]
     fn words_of_a_shells_text_name_programs() {
-        let command = GuestCommand::new(&words(&["sh", "-c", "x=$(nproc);/usr/bin/env|sort", "/etc/passwd"])).unwrap();
-        for program in [in_path("sh").unwrap(), in_path("nproc").unwrap(), "/usr/bin/env".into(), "/etc/passwd".into()] {
+        let command =
+            GuestCommand::new(&words(&["sh", "-c", "x=$(nproc);/usr/bin/env|sort", "/etc/passwd"])).unwrap();
+        for program in
+            [in_path("sh").unwrap(), in_path("nproc").unwrap(), "/usr/bin/env".into(), "/etc/passwd".into()]
+        {
             assert!(command.programs.contains(&program), "{}", program.display());
         }
         assert!(command.links.is_empty(), "it does not name unspin");

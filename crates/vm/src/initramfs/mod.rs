@@ -53,31 +53,32 @@ impl FromStr for GuestFile {
 
 /// Makes the initramfs for a command. `init` is the program that becomes the first process.
 pub(crate) fn make(
-        kernel: &Kernel,
-        init: &Path,
-        command: &GuestCommand,
-        files: &[GuestFile],
-    ) -> Result<Initramfs, Error> {
-        let mut tree = Tree::with_system();
-        tree.add_bytes(Path::new(COMMAND), command.encode());
-        for (order, module) in kernel.modules.iter().enumerate() {
-            let name = module.file_name().unwrap_or_default().to_string_lossy();
-            tree.add_file(&Path::new(MODULES).join(format!("{order}-{name}")), module);
-        }
-        tree.add_file(Path::new("/init"), init);
-        let mut closure = Closure::new(&mut tree);
-        closure.add_libraries(init)?;
-        for program in &command.programs {
-            closure.add_program(program)?;
-        }
-        for file in files {
-            closure.add(&file.host, &file.guest)?;
-        }
-        for (link, target) in &command.links {
-            tree.add_link(link, target);
-        }
-        tree.add_folder(&command.folder);
-        archive::write(&tree)
+    kernel: &Kernel,
+    init: &Path,
+    command: &GuestCommand,
+    files: &[GuestFile],
+) -> Result<Initramfs, Error> {
+    let mut tree = Tree::with_system();
+    tree.add_bytes(Path::new(COMMAND), command.encode());
+    for (order, module) in kernel.modules.iter().enumerate() {
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        tree.add_file(&Path::new(MODULES).join(format!("{order}-{name}")), module);
+    }
+    let mut closure = Closure::new(&mut tree);
+    let init = std::fs::canonicalize(init).map_err(|error| archive::unreadable(init, error))?;
+    closure.add_program(&init)?;
+    for program in &command.programs {
+        closure.add_program(program)?;
+    }
+    for file in files {
+        closure.add(&file.host, &file.guest)?;
+    }
+    for (link, target) in &command.links {
+        tree.add_link(link, target);
+    }
+    tree.add_link(Path::new("/init"), &init);
+    tree.add_folder(&command.folder);
+    archive::write(&tree)
 }
 
 #[cfg(test)]

@@ -69,7 +69,10 @@ fn unknown(name: &KernelName, mut releases: Vec<Release>) -> Error {
         KernelName::Release(release) => release.as_str(),
         KernelName::File(_) => "a file",
     };
-    Error::Usage(format!("--kernel {what}: Debian's archive has no such kernel; it has {}{more}", named.join(", ")))
+    Error::Usage(format!(
+        "--kernel {what}: Debian's archive has no such kernel; it has {}{more}",
+        named.join(", ")
+    ))
 }
 
 #[cfg(test)]

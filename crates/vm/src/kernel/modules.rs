@@ -5,8 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they can be loaded. A kernel has each built in or as a file; some kernels have no module of
 /// some of these names.
-const NEEDED: [&str; 6] =
-    ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console"];
+const NEEDED: [&str; 6] = [
+    "virtio",
+    "virtio_ring",
+    "virtio_pci_legacy_dev",
+    "virtio_pci_modern_dev",
+    "virtio_pci",
+    "virtio_console",
+];
 
 /// The folder below a kernel's that has them.
 const FOLDERS: [&str; 2] = ["kernel/drivers/virtio", "kernel/drivers/char"];
@@ -34,7 +40,8 @@ mod tests {
     #[test]
     fn modules_are_found_in_the_order_of_their_dependencies() {
         let folder = tempfile::tempdir().unwrap();
-        for file in ["virtio/virtio_pci.ko.xz", "virtio/virtio.ko", "virtio/virtio_mem.ko", "char/virtio_console.ko"]
+        for file in
+            ["virtio/virtio_pci.ko.xz", "virtio/virtio.ko", "virtio/virtio_mem.ko", "char/virtio_console.ko"]
         {
             let path = folder.path().join("kernel/drivers").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -37,7 +37,8 @@ impl Packages {
             )));
         }
         let mirror = mirror.map_or_else(mirror_of_machine, |named| Ok(named.to_owned()))?;
-        let configuration = configure(root, &mirror).map_err(|error| Error::at(root, "apt's folder", error))?;
+        let configuration =
+            configure(root, &mirror).map_err(|error| Error::at(root, "apt's folder", error))?;
         let packages = Packages { configuration };
         packages.ask("apt-get", &["--quiet", "update"], root).map_err(|why| {
             Error::Environment(format!("the kernels of {mirror} {SUITE} cannot be listed: {why}; {REMEDY}"))
@@ -108,8 +109,8 @@ fn run(program: &str, command: &mut Command) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&stderr);
-    let errors = said.lines().filter(|line| line.starts_with("E: ") || line.starts_with("dpkg-deb: "));
-    Err(errors.last().map_or_else(|| format!("{program} ended with {status}"), str::to_owned))
+    let mut errors = said.lines().filter(|line| line.starts_with("E: ") || line.starts_with("dpkg-deb: "));
+    Err(errors.next_back().map_or_else(|| format!("{program} ended with {status}"), str::to_owned))
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -120,8 +121,9 @@ fn sha256(bytes: &[u8]) -> String {
 fn mirror_of_machine() -> Result<String, Error> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI) $(LABEL)", "Created-By: Packages"]);
-    let targets = run("apt-get", &mut command)
-        .map_err(|why| Error::Environment(format!("kernels are taken from Debian's archive: {why}; {REMEDY}")))?;
+    let targets = run("apt-get", &mut command).map_err(|why| {
+        Error::Environment(format!("kernels are taken from Debian's archive: {why}; {REMEDY}"))
+    })?;
     Ok(mirror_of(&targets).unwrap_or(MIRROR).to_owned())
 }
 

@@ -42,7 +42,10 @@ mod tests {
     #[test]
     fn too_little_memory_is_refused_with_the_least() {
         let refused = choose(Some(64 * MIB), 8 * MIB).unwrap_err();
-        assert_eq!(refused.to_string(), "--memory 64M: the kernel and the files of the command need 212M at least");
+        assert_eq!(
+            refused.to_string(),
+            "--memory 64M: the kernel and the files of the command need 212M at least"
+        );
         assert_eq!(refused.code(), 2);
     }
 }

@@ -78,8 +78,12 @@ impl Qemu {
             mappings.push(FdMapping { parent_fd: OwnedFd::from(its), child_fd });
             Ok(ours)
         };
-        let ports =
-            Ports { console: port(CONSOLE)?, stdout: port(STDOUT)?, stderr: port(STDERR)?, status: port(STATUS)? };
+        let ports = Ports {
+            console: port(CONSOLE)?,
+            stdout: port(STDOUT)?,
+            stderr: port(STDERR)?,
+            status: port(STATUS)?,
+        };
         mappings.push(FdMapping { parent_fd: initramfs.try_clone()?.into(), child_fd: INITRAMFS });
         let mut command = Command::new(&self.0);
         command.args(arguments(options)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -147,14 +151,18 @@ mod tests {
             hypervisor_bit,
             parameters: &parameters,
         };
-        let words: Vec<_> = arguments(&options).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<_> =
+            arguments(&options).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         words.join(" ")
     }
 
     #[test]
     fn options_reach_the_command_line() {
         let tcg = line(Accelerator::Tcg, HypervisorBit::Shown);
-        assert!(tcg.contains(" -accel tcg,thread=multi -cpu max -smp 4 -m 512M -kernel /k/vmlinuz "), "{tcg}");
+        assert!(
+            tcg.contains(" -accel tcg,thread=multi -cpu max -smp 4 -m 512M -kernel /k/vmlinuz "),
+            "{tcg}"
+        );
         assert!(tcg.contains(" panic=-1 profile=2 -- vm-init -device "), "{tcg}");
         assert!(tcg.contains(" -device virtserialport,chardev=status,nr=3,name=status"), "{tcg}");
         let hidden = line(Accelerator::Kvm, HypervisorBit::Hidden);

@@ -24,7 +24,12 @@ pub enum Output<'b> {
 #[derive(Debug)]
 pub(super) enum BootFailure {
     /// It did not reach the start of the command. Another accelerator may.
-    NotBooted(Error),
+    NotBooted {
+        /// The message, with the end of the console.
+        error: Error,
+        /// A few words on it.
+        why: String,
+    },
     /// The command was started, or nothing can be.
     Other(Error),
 }
@@ -32,7 +37,7 @@ pub(super) enum BootFailure {
 impl From<BootFailure> for Error {
     fn from(failure: BootFailure) -> Error {
         match failure {
-            BootFailure::NotBooted(error) | BootFailure::Other(error) => error,
+            BootFailure::NotBooted { error, .. } | BootFailure::Other(error) => error,
         }
     }
 }
@@ -135,9 +140,7 @@ impl Session {
 
     fn next_event(&self, deadline: Option<Instant>) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
         match deadline {
-            Some(deadline) => {
-                self.events.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            }
+            Some(deadline) => self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
@@ -207,13 +210,18 @@ impl Progress {
             return Err(BootFailure::Other(Error::CannotRun(format!("in the virtual machine: {refused}"))));
         }
         let error = Error::Environment(format!("{}{}", self.reason(&why), self.quoted()));
-        Err(if self.boot.is_some() { BootFailure::Other(error) } else { BootFailure::NotBooted(error) })
+        Err(match self.boot {
+            Some(_) => BootFailure::Other(error),
+            None => BootFailure::NotBooted { error, why: "a boot by KVM has failed".into() },
+        })
     }
 
     /// One line on why the command has not ended.
     fn reason(&self, why: &Why<'_>) -> String {
         if let Some(panic) = self.console.panic() {
-            return format!("the kernel of the virtual machine has panicked: {panic}; the end of its console:");
+            return format!(
+                "the kernel of the virtual machine has panicked: {panic}; the end of its console:"
+            );
         }
         let has_booted = self.boot.is_some();
         match why {
@@ -251,8 +259,8 @@ impl Progress {
 
     fn kvm_error(&self) -> BootFailure {
         let line = self.qemu.lines().find(|line| line.contains(KVM_ERROR)).unwrap_or(KVM_ERROR);
-        let error = format!("it fails here ({}); use --accel tcg", line.trim());
-        BootFailure::NotBooted(Error::Environment(error))
+        let why = format!("KVM fails here ({})", line.trim());
+        BootFailure::NotBooted { error: Error::Environment(format!("{why}: use --accel tcg")), why }
     }
 }
 
@@ -263,8 +271,12 @@ fn read_all(
     sender: &SyncSender<(Source, Vec<u8>)>,
 ) -> std::io::Result<()> {
     let Ports { console, stdout, stderr, status } = ports;
-    let streams =
-        [(Source::Console, console), (Source::Stdout, stdout), (Source::Stderr, stderr), (Source::Status, status)];
+    let streams = [
+        (Source::Console, console),
+        (Source::Stdout, stdout),
+        (Source::Stderr, stderr),
+        (Source::Status, status),
+    ];
     for (source, stream) in streams {
         read(source, stream, sender.clone())?;
     }
@@ -315,7 +327,7 @@ mod tests {
 
     fn error(pieces: &[(Source, &str)], why: Why<'_>) -> (bool, String) {
         match progress(pieces).finish(why) {
-            Err(BootFailure::NotBooted(error)) => (true, error.to_string()),
+            Err(BootFailure::NotBooted { error, .. }) => (true, error.to_string()),
             Err(BootFailure::Other(error)) => (false, error.to_string()),
             Ok(_) => panic!("it has not ended"),
         }
@@ -334,7 +346,8 @@ mod tests {
     #[test]
     fn panic_and_time_limit_are_told_of_a_command_that_ran() {
         let panic = "[ 1.0] Kernel panic - not syncing: oops\n";
-        let (may_retry, text) = error(&[(Source::Status, "started\n"), (Source::Console, panic)], Why::QemuEnded);
+        let (may_retry, text) =
+            error(&[(Source::Status, "started\n"), (Source::Console, panic)], Why::QemuEnded);
         assert!(!may_retry && text.contains("has panicked: Kernel panic - not syncing: oops;"), "{text}");
         let (may_retry, text) = error(&[(Source::Status, "started\n")], Why::Timeout(&LIMITS));
         assert!(!may_retry && text.contains("longer than 3 s: raise --time-limit"), "{text}");
@@ -345,7 +358,8 @@ mod tests {
     #[test]
     fn error_of_kvm_is_told_in_a_few_words() {
         let progress = progress(&[(Source::Qemu, "KVM internal error. Suberror: 1\nRAX=0\n")]);
-        let BootFailure::NotBooted(error) = progress.kvm_error() else { panic!("TCG may boot it") };
-        assert_eq!(error.to_string(), "it fails here (KVM internal error. Suberror: 1); use --accel tcg");
+        let BootFailure::NotBooted { error, why } = progress.kvm_error() else { panic!("TCG may boot it") };
+        assert_eq!(why, "KVM fails here (KVM internal error. Suberror: 1)");
+        assert_eq!(error.to_string(), format!("{why}: use --accel tcg"));
     }
 }
