@@ -88,7 +88,7 @@ check() {
     forbid "unsafe stays in sync, sys, locks, rcu, preload, c, sysv's shared-memory layer and runqueue's tasks" '\bunsafe\b[^_-]' \
         < <(source_of crates/*/src | grep -v -E "^crates/(sync|sys|locks|rcu|preload|c)/src/|^crates/workloads/src/libc_[a-z]+\.rs:|$sysv_raw|$runqueue_raw")
     forbid "crates that need no unsafe forbid it" . \
-        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,results,page,comparison,combine,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano,lab-options}/src/lib.rs crates/{cli,lab,sched}/src/main.rs)
+        < <(grep -L '^#!\[forbid(unsafe_code)\]' crates/{figures,stats,scaling,wire,report,results,page,comparison,combine,launch,observe,trial,sync,symbols,trace,waiting,dbt1,volano,vm,lab-options}/src/lib.rs crates/{cli,lab,sched}/src/main.rs)
     forbid "each crate takes the workspace's lints" . \
         < <(grep -L -x -F 'workspace = true' {crates,tests,ci}/*/Cargo.toml bench/Cargo.toml)
     forbid "no #[allow]: #[expect(lint, reason = \"…\")]" '(\[|, *|^[^:]*:[0-9]+:\s*)allow\(' \
@@ -134,8 +134,9 @@ check() {
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire page report runqueue symbols sysv trace
     may_depend trial launch observe locks wire page report results runqueue scaling stats sysv
+    may_depend vm launch symbols
     may_depend lab-options launch
-    may_depend lab dbt1 volano lab-options launch observe trial locks report runqueue scaling stats
+    may_depend lab dbt1 volano vm lab-options launch observe trial locks report results runqueue scaling stats
     may_depend sched figures
     may_depend cli combine comparison lab-options launch observe page trial locks results stats wire report trace workloads sysv
     local product

@@ -15,6 +15,7 @@ packages+=(zsh fish mandoc)
 # What ci/sched.sh builds the schedulers with. Debian's backports and later releases have clang-19.
 packages+=(libelf-dev zlib1g-dev)
 ! apt-cache show clang-19 >/dev/null 2>&1 || packages+=(clang-19)
+# What ci/vm.sh boots kernels with.
 packages+=(qemu-system-x86)
 # What ci/page.sh opens pages with. Some packages of nodejs contain npm, and exclude the package npm.
 packages+=(chromium nodejs)

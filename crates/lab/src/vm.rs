@@ -7,7 +7,7 @@ use unspin_launch::error::Error;
 use unspin_launch::output::document::write_json;
 use unspin_launch::output::{outfile, stderr};
 use unspin_results::{GuestRun, VM_SCHEMA};
-use unspin_vm::initramfs::GuestFile;
+use unspin_vm::initramfs::{GuestCommand, GuestFile};
 use unspin_vm::kernel::{Archive, Kernel, KernelName};
 use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine, Output};
 
@@ -16,6 +16,9 @@ pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     let name: KernelName = options.kernel.parse()?;
     let files = options.files.iter().map(|file| file.parse()).collect::<Result<Vec<GuestFile>, Error>>()?;
+    // Before a kernel is fetched.
+    GuestCommand::new(&options.command)?;
+    unspin_vm::machine::require_qemu()?;
     let notice: Option<fn(&str)> = (!options.quiet).then_some(|line| stderr::say(format_args!("{line}")));
     let kernel = Kernel::find(&name, &Archive { mirror: options.mirror.clone(), notice })?;
     let release = kernel.release.clone();

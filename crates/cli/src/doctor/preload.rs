@@ -59,6 +59,6 @@ pub fn unspin_lab() -> Check {
     const NAME: &str = "unspin-lab";
     match lab::find(lab::REPRODUCE) {
         Ok(file) => Check::ok(NAME, format!("{}, of this build", file.display())),
-        Err(error) => Check::fails(NAME, error, "the commands volano, dbt1 and reproduce"),
+        Err(error) => Check::fails(NAME, error, "the commands volano, dbt1, reproduce and vm"),
     }
 }

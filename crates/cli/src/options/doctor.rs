@@ -27,7 +27,7 @@ pub struct DoctorOptions {
     pub json: bool,
 
     /// Look only at what these commands need, and let them alone decide the exit code; `lenses` is `meter --lens`, `-p` and `-a`, and `lab` is
-    /// volano, dbt1 and reproduce [default: all]
+    /// volano, dbt1, reproduce and vm [default: all]
     #[arg(value_name = "USE")]
     pub uses: Vec<Use>,
 }
@@ -59,7 +59,7 @@ impl Use {
             Use::Sysv => "`--sysv`",
             Use::Lenses => "`unspin meter --lens`, `-p` and `-a`",
             Use::Profile => "`unspin profile`",
-            Use::Lab => "`unspin volano`, `dbt1` and `reproduce`",
+            Use::Lab => "`unspin volano`, `dbt1`, `reproduce` and `vm`",
         }
     }
 }

@@ -162,7 +162,10 @@ fn missing_unspin_lab_is_named_with_the_command_that_installs_it() {
     assert!(words.contains("cargo install --path crates/lab"), "{out}");
     command.args(["run"]);
     let (out, _, _) = finish(&mut command);
-    assert!(out.ends_with("These cannot work here: `unspin volano`, `dbt1` and `reproduce`.\n"), "{out}");
+    assert!(
+        out.ends_with("These cannot work here: `unspin volano`, `dbt1`, `reproduce` and `vm`.\n"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 /// Clap refuses the command line before anything is run; its first line names the culprit.
 #[test]
 fn invalid_command_line_is_refused_with_the_culprit() {
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 15] = [
         (&["dbt1", "--mix", "stealing"], "'stealing' for '--mix <MIX>'"),
         (&["dbt1", "--duration", "0"], "'0' for '--duration <TIME>': give a time such as 500ms"),
         (&["dbt1", "--browsers", "-1"], "'-1'"),
@@ -23,6 +23,11 @@ fn invalid_command_line_is_refused_with_the_culprit() {
         (&["volano", "--timeout", "0"], "'0' for '--timeout <TIME>': give a time such as 500ms"),
         (&["volano", "--model", "tasks", "--runqueue", "none"], "'none' for '--runqueue <KIND>'"),
         (&["volano", "--model", "fibers"], "'fibers' for '--model <MODEL>'"),
+        (&["vm", "--accel", "xen", "true"], "'xen' for '--accel <NAME>'"),
+        (&["vm", "--cpus", "0", "true"], "'0' for '--cpus <NUM>': 0 is not in 1..=255"),
+        (&["vm", "--memory", "512", "true"], "'512' for '--memory <SIZE>': give a size such as 512M or 2G"),
+        (&["vm", "--time-limit", "0", "true"], "'0' for '--time-limit <TIME>': give a time such as 500ms"),
+        (&["vm", "--kernel", "rt"], "<COMMAND>..."),
     ];
     for (arguments, culprit) in cases {
         let (code, text) = refusal(arguments);
@@ -51,10 +56,61 @@ fn unusable_option_is_refused_in_one_line() {
     }
 }
 
+/// Without qemu, and without apt for a kernel that is not in the cache: the line names the package or the remedy.
+#[test]
+fn virtual_machine_that_cannot_be_had_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut without_qemu = unspin(&["vm", "--", "/bin/true"]);
+    let (out, err, code) = finish(without_qemu.env("PATH", folder.path()));
+    let expected = "unspin: there is no qemu-system-x86_64 in PATH, and virtual machines are booted by it: apt-get install \
+                    qemu-system-x86\n";
+    assert_eq!((out.as_str(), err.as_str(), code), ("", expected, Some(125)));
+
+    let qemu = folder.path().join("qemu-system-x86_64");
+    std::os::unix::fs::symlink("/bin/false", &qemu).unwrap();
+    let mut without_apt = unspin(&["vm", "--kernel", "cloud", "--", "/bin/true"]);
+    without_apt.env("PATH", folder.path()).env("XDG_CACHE_HOME", folder.path().join("cache"));
+    let (out, err, code) = finish(&mut without_apt);
+    assert_eq!((out.as_str(), code), ("", Some(125)), "{err}");
+    let is_told = err.contains("there is no program apt-get here") || err.contains("debian-archive-keyring");
+    assert!(is_told && err.lines().count() == 1, "{err}");
+
+    let mut no_kernel = unspin(&["vm", "--kernel", "/bin/true", "--", "/bin/true"]);
+    let (_, err, code) = finish(no_kernel.env("PATH", folder.path()));
+    assert_eq!(code, Some(2));
+    assert!(
+        err.starts_with("unspin: --kernel /bin/true: is no kernel that a boot loader could start: "),
+        "{err}"
+    );
+}
+
+/// Programs that a machine boots by `/bin/false` in the place of qemu do not boot: what is known of the failure is told.
+#[test]
+fn qemu_that_ends_at_once_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let qemu = folder.path().join("qemu-system-x86_64");
+    let script = "#!/bin/sh\necho 'qemu: no such machine' >&2\nexit 1\n";
+    std::fs::write(&qemu, script).unwrap();
+    std::fs::set_permissions(&qemu, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let kernel = folder.path().join("vmlinuz");
+    let mut image = vec![0; 0x400];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+    image[0x300..0x305].copy_from_slice(b"7.9.9");
+    std::fs::write(&kernel, image).unwrap();
+    let mut machine = unspin(&["vm", "--accel", "tcg", "--kernel"]);
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let (out, err, code) = finish(machine.arg(&kernel).args(["--", "true"]).env("PATH", path));
+    let expected = "unspin: qemu cannot boot the virtual machine; it says:\n  | qemu: no such machine\n";
+    assert_eq!((out.as_str(), err.as_str(), code), ("", expected, Some(125)));
+}
+
 /// `unspin` itself knows neither options nor help of these commands.
 #[test]
 fn help_of_the_commands_is_found() {
-    for (command, arguments) in [("volano", ""), ("dbt1", ""), ("reproduce", " [REPORT]")] {
+    for (command, arguments) in
+        [("volano", ""), ("dbt1", ""), ("reproduce", " [REPORT]"), ("vm", " -- <COMMAND>...")]
+    {
         let help = finish(&mut unspin(&[command, "--help"]));
         assert!(help.0.contains(&format!("\nUsage: unspin {command} [OPTIONS]{arguments}\n")), "{help:?}");
         assert_eq!(finish(&mut unspin(&["help", command])), help);

@@ -43,10 +43,25 @@ impl Port {
             return Err(io::Error::other("a port is used twice"));
         };
         thread::Builder::new().spawn(move || {
-            if let Err(error) = io::copy(&mut pipe, &mut port) {
+            if let Err(error) = pass_on(&mut pipe, &mut port) {
                 eprintln!("unspin: output of the command: {error}");
             }
         })
+    }
+}
+
+/// Bytes that a pipe holds.
+const PIPE: usize = 64 << 10;
+
+/// Passes on all that comes. Not by `io::copy`: that uses splice(2), which ends with 0 where a port is given an empty pipe, as if the
+/// pipe had ended (`port_fops_splice_write` of drivers/char/virtio_console.c).
+fn pass_on(pipe: &mut impl Read, port: &mut impl Write) -> io::Result<()> {
+    let mut piece = vec![0; PIPE];
+    loop {
+        match pipe.read(&mut piece)? {
+            0 => return Ok(()),
+            length => port.write_all(&piece[..length])?,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use nix::mount::{MsFlags, mount as mount_at};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::fs;
+use std::os::unix::fs::symlink;
 
 /// The file systems, by type and folder, in this order.
 const FILE_SYSTEMS: [(&str, &str); 11] = [
@@ -29,11 +30,18 @@ pub(super) fn mount() {
     }
 }
 
+/// The links that udev makes in `/dev`.
+const LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+
 /// Settings under /proc and /sys. The guest belongs to the command, so it may measure all of it.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 3] = [
     ("/proc/sys/kernel/perf_event_paranoid", "-1"),
     ("/proc/sys/kernel/kptr_restrict", "0"),
-    ("/proc/sys/kernel/printk_ratelimit", "0"),
     // IFF_UP, IFF_LOOPBACK and IFF_RUNNING of net/if.h. The kernel gives the interface its address by itself.
     ("/sys/class/net/lo/flags", "0x49"),
 ];
@@ -47,6 +55,10 @@ pub(super) fn set_up() {
         if let Err(error) = fs::write(file, value) {
             eprintln!("unspin: {file}: {error}");
         }
+    }
+    for (link, target) in LINKS {
+        // It may be there.
+        let _ = symlink(target, link);
     }
     let limits = [
         (Resource::RLIMIT_MEMLOCK, (RLIM_INFINITY, RLIM_INFINITY)),

@@ -64,9 +64,9 @@ pub(crate) fn make(
         let name = module.file_name().unwrap_or_default().to_string_lossy();
         tree.add_file(&Path::new(MODULES).join(format!("{order}-{name}")), module);
     }
-    tree.add_file(Path::new("/init"), init);
     let mut closure = Closure::new(&mut tree);
-    closure.add_libraries(init)?;
+    let init = std::fs::canonicalize(init).map_err(|error| archive::unreadable(init, error))?;
+    closure.add_program(&init)?;
     for program in &command.programs {
         closure.add_program(program)?;
     }
@@ -76,6 +76,7 @@ pub(crate) fn make(
     for (link, target) in &command.links {
         tree.add_link(link, target);
     }
+    tree.add_link(Path::new("/init"), &init);
     tree.add_folder(&command.folder);
     archive::write(&tree)
 }

@@ -109,8 +109,8 @@ fn run(program: &str, command: &mut Command) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&stderr);
-    let errors = said.lines().filter(|line| line.starts_with("E: ") || line.starts_with("dpkg-deb: "));
-    Err(errors.last().map_or_else(|| format!("{program} ended with {status}"), str::to_owned))
+    let mut errors = said.lines().filter(|line| line.starts_with("E: ") || line.starts_with("dpkg-deb: "));
+    Err(errors.next_back().map_or_else(|| format!("{program} ended with {status}"), str::to_owned))
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -113,17 +113,9 @@ fn name() -> String {
     format!("{REMEMBERED}{}", boot.trim())
 }
 
-/// Remembers that KVM has booted a guest.
-pub(super) fn remember_success() {
-    cache::remember(&name(), REMEMBERED, WORKS);
-}
-
-/// Remembers that KVM could not boot a guest. Returns the reason in a few words.
-pub(super) fn remember_failure(error: &Error) -> String {
-    let text = error.to_string();
-    let why = text.split(['\n', ';']).next().unwrap_or_default().to_owned();
-    cache::remember(&name(), REMEMBERED, &why);
-    why
+/// Remembers that KVM has booted a guest, or why it could not boot one that TCG has booted.
+pub(super) fn remember(failure: Option<&str>) {
+    cache::remember(&name(), REMEMBERED, failure.unwrap_or(WORKS));
 }
 
 #[cfg(test)]

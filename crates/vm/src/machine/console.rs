@@ -7,6 +7,9 @@ const KEPT: usize = 64 << 10;
 /// Lines that an error quotes.
 const QUOTED: usize = 12;
 
+/// The words by which every panic of Linux begins (kernel/panic.c).
+const PANIC: &str = "Kernel panic - not syncing";
+
 /// The end of a console's text.
 #[derive(Default)]
 pub(super) struct Console(Vec<u8>);
@@ -30,16 +33,18 @@ impl Console {
     /// The lines of a panic of the kernel; none if there was none.
     pub fn panic(&self) -> Option<String> {
         let text = self.text();
-        let start = text.find("Kernel panic - not syncing")?;
+        let start = text.find(PANIC)?;
         let line = text[start..].lines().next()?;
         Some(line.trim().to_owned())
     }
 
-    /// The last lines, for the end of a message.
+    /// The last lines, for the end of a message; those from a panic on, if there was one.
     pub fn quote(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().collect();
-        let last = &lines[lines.len().saturating_sub(QUOTED)..];
+        let panic = lines.iter().position(|line| line.contains(PANIC));
+        let first = panic.unwrap_or(lines.len().saturating_sub(QUOTED));
+        let last = &lines[first..lines.len().min(first + QUOTED)];
         if last.is_empty() {
             return "\n  | (the console is empty)".into();
         }

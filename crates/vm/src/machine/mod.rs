@@ -22,6 +22,11 @@ use std::time::Duration;
 use unspin_launch::command::lab;
 use unspin_launch::error::Error;
 
+/// Fails if this host has no qemu: to be asked before a kernel is fetched.
+pub fn require_qemu() -> Result<(), Error> {
+    Qemu::find().map(drop)
+}
+
 /// A virtual machine that can be booted.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -153,23 +158,22 @@ impl Machine {
         match kvm {
             Kvm::Works => boot(Accelerator::Kvm).map_err(Error::from),
             Kvm::Fails(why) => {
-                self.say(&format!(
-                    "without KVM, because {why}: the guest's instructions are translated (TCG)"
-                ));
+                self.say_translated(&why);
                 boot(Accelerator::Tcg).map_err(Error::from)
             }
             Kvm::Refused => boot(Accelerator::Tcg).map_err(Error::from),
             Kvm::Untried => match boot(Accelerator::Kvm) {
-                Err(BootFailure::NotBooted(error)) => {
-                    let why = accelerator::remember_failure(&error);
-                    self.say(&format!(
-                        "without KVM, because {why}: the guest's instructions are translated (TCG)"
-                    ));
-                    boot(Accelerator::Tcg).map_err(Error::from)
+                Err(BootFailure::NotBooted { why, .. }) => {
+                    self.say_translated(&why);
+                    let ended = boot(Accelerator::Tcg)?;
+                    // The guest is not what is wrong.
+                    accelerator::remember(Some(&why));
+                    Ok(ended)
                 }
-                other => {
-                    accelerator::remember_success();
-                    other.map_err(Error::from)
+                Err(BootFailure::Other(error)) => Err(error),
+                Ok(ended) => {
+                    accelerator::remember(None);
+                    Ok(ended)
                 }
             },
         }
@@ -208,9 +212,9 @@ impl Machine {
         })
     }
 
-    fn say(&self, line: &str) {
+    fn say_translated(&self, why: &str) {
         if let Some(notice) = self.notice {
-            notice(line);
+            notice(&format!("vm: {why}: the instructions are translated (TCG)"));
         }
     }
 }

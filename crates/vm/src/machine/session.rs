@@ -24,7 +24,12 @@ pub enum Output<'b> {
 #[derive(Debug)]
 pub(super) enum BootFailure {
     /// It did not reach the start of the command. Another accelerator may.
-    NotBooted(Error),
+    NotBooted {
+        /// The message, with the end of the console.
+        error: Error,
+        /// A few words on it.
+        why: String,
+    },
     /// The command was started, or nothing can be.
     Other(Error),
 }
@@ -32,7 +37,7 @@ pub(super) enum BootFailure {
 impl From<BootFailure> for Error {
     fn from(failure: BootFailure) -> Error {
         match failure {
-            BootFailure::NotBooted(error) | BootFailure::Other(error) => error,
+            BootFailure::NotBooted { error, .. } | BootFailure::Other(error) => error,
         }
     }
 }
@@ -205,7 +210,10 @@ impl Progress {
             return Err(BootFailure::Other(Error::CannotRun(format!("in the virtual machine: {refused}"))));
         }
         let error = Error::Environment(format!("{}{}", self.reason(&why), self.quoted()));
-        Err(if self.boot.is_some() { BootFailure::Other(error) } else { BootFailure::NotBooted(error) })
+        Err(match self.boot {
+            Some(_) => BootFailure::Other(error),
+            None => BootFailure::NotBooted { error, why: "a boot by KVM has failed".into() },
+        })
     }
 
     /// One line on why the command has not ended.
@@ -251,8 +259,8 @@ impl Progress {
 
     fn kvm_error(&self) -> BootFailure {
         let line = self.qemu.lines().find(|line| line.contains(KVM_ERROR)).unwrap_or(KVM_ERROR);
-        let error = format!("it fails here ({}); use --accel tcg", line.trim());
-        BootFailure::NotBooted(Error::Environment(error))
+        let why = format!("KVM fails here ({})", line.trim());
+        BootFailure::NotBooted { error: Error::Environment(format!("{why}: use --accel tcg")), why }
     }
 }
 
@@ -319,7 +327,7 @@ mod tests {
 
     fn error(pieces: &[(Source, &str)], why: Why<'_>) -> (bool, String) {
         match progress(pieces).finish(why) {
-            Err(BootFailure::NotBooted(error)) => (true, error.to_string()),
+            Err(BootFailure::NotBooted { error, .. }) => (true, error.to_string()),
             Err(BootFailure::Other(error)) => (false, error.to_string()),
             Ok(_) => panic!("it has not ended"),
         }
@@ -350,7 +358,8 @@ mod tests {
     #[test]
     fn error_of_kvm_is_told_in_a_few_words() {
         let progress = progress(&[(Source::Qemu, "KVM internal error. Suberror: 1\nRAX=0\n")]);
-        let BootFailure::NotBooted(error) = progress.kvm_error() else { panic!("TCG may boot it") };
-        assert_eq!(error.to_string(), "it fails here (KVM internal error. Suberror: 1); use --accel tcg");
+        let BootFailure::NotBooted { error, why } = progress.kvm_error() else { panic!("TCG may boot it") };
+        assert_eq!(why, "KVM fails here (KVM internal error. Suberror: 1)");
+        assert_eq!(error.to_string(), format!("{why}: use --accel tcg"));
     }
 }
