@@ -9,13 +9,16 @@ cargo build --locked --quiet --package unspin-cli --package unspin-lab --bins
 unspin=$target/debug/unspin
 folder=$target/vm
 rm -rf "$folder" && mkdir -p "$folder/data"
+# Programs and working directories lie below /tmp, too.
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
 echo text >"$folder/data/file"
 
 # Runs a command line in a machine. It must end with this code, and write these lines.
 expect() { # CODE STDOUT STDERR OPTION-OR-WORD...
     local wanted=$1 out=$2 err=$3 code=0
     shift 3
-    "$unspin" vm --quiet --time-limit 5m "$@" >"$folder/out" 2>"$folder/err" </dev/null || code=$?
+    (cd "$here" && "$unspin" vm --quiet --time-limit 5m "$@") >"$folder/out" 2>"$folder/err" </dev/null || code=$?
     # The network may be away.
     if grep -qE "Debian's archive|cannot be listed" "$folder/err"; then skip "no kernel can be had: $(cat "$folder/err")"; fi
     [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $* $(tail -n 20 "$folder/err")"

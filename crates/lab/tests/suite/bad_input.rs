@@ -84,7 +84,7 @@ fn virtual_machine_that_cannot_be_had_is_refused_in_one_line() {
     );
 }
 
-/// Programs that a machine boots by `/bin/false` in the place of qemu do not boot: what is known of the failure is told.
+/// What qemu itself says of its failure is told.
 #[test]
 fn qemu_that_ends_at_once_is_told() {
     let folder = tempfile::tempdir().unwrap();

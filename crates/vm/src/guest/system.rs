@@ -2,18 +2,17 @@
 
 use nix::mount::{MsFlags, mount as mount_at};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 
-/// The file systems, by type and folder, in this order.
-const FILE_SYSTEMS: [(&str, &str); 11] = [
+/// The file systems, by type and folder, in this order. None on `/tmp`: the root is in memory as well, and the command's files may
+/// lie there.
+const FILE_SYSTEMS: [(&str, &str); 9] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
     ("devtmpfs", "/dev"),
     ("devpts", "/dev/pts"),
     ("tmpfs", "/dev/shm"),
-    ("tmpfs", "/tmp"),
-    ("tmpfs", "/run"),
     ("tracefs", "/sys/kernel/tracing"),
     ("debugfs", "/sys/kernel/debug"),
     ("bpf", "/sys/fs/bpf"),
@@ -59,6 +58,11 @@ pub(super) fn set_up() {
     for (link, target) in LINKS {
         // It may be there.
         let _ = symlink(target, link);
+    }
+    for folder in ["/tmp", "/var/tmp"] {
+        if let Err(error) = fs::set_permissions(folder, Permissions::from_mode(0o1777)) {
+            eprintln!("unspin: {folder}: {error}");
+        }
     }
     let limits = [
         (Resource::RLIMIT_MEMLOCK, (RLIM_INFINITY, RLIM_INFINITY)),
