@@ -30,7 +30,7 @@ in_guest() {
     local tool attempt code
     files+=(--file "$target/debug/unspin-lab:/usr/bin/unspin-lab")
     for tool in sh cat dmesg grep seq setpriv sleep taskset true; do
-        files+=(--file "$(command -v "$tool"):/usr/bin/$tool")
+        files+=(--file "$(type -P "$tool"):/usr/bin/$tool")
     done
     for attempt in 1 2 3 4 5; do
         code=0
