@@ -22,21 +22,32 @@ run_tests cargo test --locked --package unspin-sched --features bpf
 vm=("$target/debug/unspin-lab" vm --kernel cloud --cpus 2 --time-limit 300)
 output=$("${vm[@]}" -- true 2>&1) || skip "no virtual machine with a kernel that has sched_ext: $(tail -n 1 <<<"$output")"
 
-# in_guest SCHED TEST...: the tests of guest.sh with this program.
+# in_guest SCHED TEST...: the tests of guest.sh with this program. 125: the virtual machine ended before its command. Loading a scheduler
+# switches static keys of the kernel, and where qemu 7.2 translates the instructions (TCG) of several CPUs, the kernel sometimes stops at a
+# breakpoint that was already removed ("Oops: int3"), in code that has nothing to do with schedulers. A BPF program cannot do that.
 in_guest() {
     local files=(--file "$1:/usr/bin/unspin-sched" --file "$target/debug/unspin:/usr/bin/unspin" --file crates/sched/tests/guest.sh:/guest.sh)
-    local tool
+    local tool attempt code
     files+=(--file "$target/debug/unspin-lab:/usr/bin/unspin-lab")
-    for tool in sh cat dmesg grep seq setpriv sleep taskset; do
-        files+=(--file "$(command -v "$tool"):/usr/bin/$tool")
+    for tool in sh cat dmesg grep seq setpriv sleep taskset true; do
+        files+=(--file "$(type -P "$tool"):/usr/bin/$tool")
     done
-    "${vm[@]}" "${files[@]}" -- /bin/sh /guest.sh "${@:2}"
+    for attempt in 1 2 3 4 5; do
+        code=0
+        "${vm[@]}" "${files[@]}" -- /bin/sh /guest.sh "${@:2}" || code=$?
+        [ $code -eq 125 ] || return $code
+        echo "sched: the virtual machine failed in attempt $attempt"
+    done
+    return $code
 }
-in_guest "$CARGO_TARGET_DIR/debug/unspin-sched" || fail "a scheduler does not do what it should: see above"
+# In several virtual machines, because of the above.
+for tests in "progress steals bound" "chat policy locks" "codes user second" "killed ejected"; do
+    read -ra words <<<"$tests"
+    in_guest "$CARGO_TARGET_DIR/debug/unspin-sched" "${words[@]}" || fail "a scheduler does not do what it should: see above"
+done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp "$CARGO_TARGET_DIR/debug/unspin-sched" "$scratch"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$scratch"
 sed -i 's/^\tif (take(cpu) || steal(cpu))$/\tif (take(cpu) || (0 \&\& steal(cpu)))/' "$scratch/crates/sched/bpf/mq.bpf.c"
 (cd "$scratch" && "${build[@]}")
