@@ -36,6 +36,7 @@ step "all tests, optimised" cargo test --locked --workspace --release --no-fail-
 step packages ci/package.sh
 step pages ci/page.sh --all
 step fleet ci/fleet.sh
+step schedulers ci/sched.sh --all
 step guide ci/guide.sh
 step fuzz env UNSPIN_FUZZ_SECONDS=$((${UNSPIN_NIGHTLY_MINUTES:-15} * 60)) ci/fuzz.sh
 [ ${#failed[@]} -eq 0 ] || fail "failed: ${failed[*]}"

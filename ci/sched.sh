@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The schedulers of crates/sched in a kernel that has sched_ext: built by clang, loaded in a virtual machine, and run with hackbench and
-# volano. A scheduler that never steals must be noticed.
+# The schedulers of crates/sched in a kernel that has sched_ext: built by clang, loaded in a virtual machine, and run with hackbench.
+#
+#     ci/sched.sh          one virtual machine: tasks progress, counters add up, a CPU without tasks steals, bound tasks run
+#     ci/sched.sh --all    all tests of guest.sh, volano and the locks among them; and a scheduler that never steals is noticed
 source "$(dirname "$0")/lib.sh"
 
 lacking=()
@@ -40,11 +42,24 @@ in_guest() {
     done
     return $code
 }
-# In several virtual machines, because of the above.
-for tests in "progress steals bound" "chat policy locks" "codes user second" "killed ejected"; do
-    read -ra words <<<"$tests"
-    in_guest "$CARGO_TARGET_DIR/debug/unspin-sched" "${words[@]}" || fail "a scheduler does not do what it should: see above"
-done
+
+# holds TESTS: they hold in one of three virtual machines. The same translator computes wrong results now and then, also of programs under
+# the kernel's own scheduler (docs/vm.md). A defect of a scheduler shows each time.
+holds() {
+    local words
+    read -ra words <<<"$1"
+    for _ in 1 2 3; do
+        if in_guest "$CARGO_TARGET_DIR/debug/unspin-sched" "${words[@]}"; then return; fi
+    done
+    fail "a scheduler does not do what it should, in three virtual machines: see above"
+}
+
+holds "progress steals bound policy"
+if [ "${1:-}" != --all ]; then
+    pass "both schedulers run tasks, steal, and their counters add up"
+    exit
+fi
+for tests in "chat locks" "codes user second" "killed ejected"; do holds "$tests"; done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -14,23 +14,36 @@ here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 echo text >"$folder/data/file"
 
-# Runs a command line in a machine. It must end with this code, and write these lines.
-expect() { # CODE STDOUT STDERR OPTION-OR-WORD...
+# Runs a command line in a machine. It must end with this code, and write these lines; otherwise `why` says what differs.
+ends_so() { # CODE STDOUT STDERR OPTION-OR-WORD...
     local wanted=$1 out=$2 err=$3 code=0
     shift 3
     (cd "$here" && "$unspin" vm --quiet --time-limit 5m "$@") >"$folder/out" 2>"$folder/err" </dev/null || code=$?
     # The network may be away.
     if grep -qE "Debian's archive|cannot be listed" "$folder/err"; then skip "no kernel can be had: $(cat "$folder/err")"; fi
-    [ "$code" -eq "$wanted" ] || fail "exit code $code instead of $wanted: $* $(tail -n 20 "$folder/err")"
-    [ "$(cat "$folder/out")" = "$out" ] || fail "standard output: $(cat "$folder/out")"
     grep -vxF Killed "$folder/err" >"$folder/said" || true
-    [ "$(cat "$folder/said")" = "$err" ] || fail "standard error: $(cat "$folder/err")"
+    why=
+    [ "$code" -eq "$wanted" ] || why="exit code $code instead of $wanted: $* $(tail -n 20 "$folder/err")"
+    [ "$(cat "$folder/out")" = "$out" ] || why+=" standard output: $(cat "$folder/out")"
+    [ "$(cat "$folder/said")" = "$err" ] || why+=" standard error: $(cat "$folder/err")"
+    [ -z "$why" ]
+}
+
+# One of three machines must end so. Where qemu translates the instructions of several CPUs (TCG), now and then a guest's kernel panics or
+# a program computes something wrong: docs/vm.md. A defect of ours shows in all three.
+expect() { # CODE STDOUT STDERR OPTION-OR-WORD...
+    local attempt
+    for attempt in 1 2 3; do
+        if ends_so "$@"; then return; fi
+        echo "$gate: attempt $attempt: $why"
+    done
+    fail "$why"
 }
 
 # One boot for most of it. A process that stays behind keeps neither the output nor the machine open.
 # shellcheck disable=SC2016 # The guest's shell expands it.
 text='nproc; cat /data/file; echo complaint >&2; sleep 1000 & sh -c "kill -9 \$\$"; echo $?; echo again >/dev/stdout
-unspin-lab volano --rooms 1 --users 2 --messages 2 --runs 1 | grep -c "^messages per second: "; exit 7'
+unspin hackbench -g 1 -l 2 | grep -c "^Time: "; exit 7'
 echo "$gate: output, standard error, exit code, CPUs and files of a command, and a workload of unspin"
 expect 7 $'3\ntext\n137\nagain\n1' complaint --cpus 3 --file "$folder/data:/data" -- sh -c "$text"
 
