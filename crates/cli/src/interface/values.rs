@@ -56,7 +56,7 @@ mod tests {
     use unspin_wire::Level;
 
     /// Values that nothing can complete.
-    const BY_HAND: [&str; 28] = [
+    const BY_HAND: [&str; 29] = [
         "BYTES",
         "DATABASE",
         "DURATION",
@@ -85,6 +85,7 @@ mod tests {
         "KERNEL",
         "PARAMETER",
         "URL",
+        "OPTIONS",
     ];
 
     /// A new name of a value has to be decided on: the shell offers something, or it is typed by hand.

@@ -319,7 +319,7 @@ mod tests {
     fn status_lines_are_read_in_pieces() {
         let mut guest = progress(&[(Source::Status, "star"), (Source::Status, "ted\nend")]);
         assert_eq!(guest.stage(), Stage::Runs);
-        guest.take(Source::Status, b"ed 7 1000 500\n", Instant::now());
+        guest.take(Source::Status, b"ed 7 1000 300 200\n", Instant::now());
         assert_eq!(guest.stage(), Stage::PowersOff);
         let Ok(finished) = guest.finish(Why::QemuEnded) else { panic!("it has ended") };
         assert_eq!((finished.end.code, finished.end.wall), (7, Duration::from_millis(1)));
