@@ -45,7 +45,11 @@ expect() { # CODE STDOUT STDERR OPTION-OR-WORD...
 text='nproc; cat /data/file; echo complaint >&2; sleep 1000 & sh -c "kill -9 \$\$"; echo $?; echo again >/dev/stdout
 unspin hackbench -g 1 -l 2 | grep -c "^Time: "; exit 7'
 echo "$gate: output, standard error, exit code, CPUs and files of a command, and a workload of unspin"
-expect 7 $'3\ntext\n137\nagain\n1' complaint --cpus 3 --file "$folder/data:/data" -- sh -c "$text"
+expect 7 $'3\ntext\n137\nagain\n1' complaint --cpus 3 --json "$folder/run.json" --file "$folder/data:/data" -- sh -c "$text"
+
+for field in '"schema": "unspin.vm/1"' '"cpus": 3' '"code": 7'; do
+    grep -qF "$field" "$folder/run.json" || fail "--json has no $field: $(cat "$folder/run.json")"
+done
 
 echo "$gate: a signal that ends a command"
 # shellcheck disable=SC2016 # The same.

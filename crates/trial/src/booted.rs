@@ -84,3 +84,58 @@ pub fn take_guests_times(performance: &mut Performance, result: &Path) -> Option
     let GuestRun { kernel: release, accelerator, cpus, boot_s, .. } = run;
     Some(PastBoot { release, accelerator, cpus, boot_s, is_translated })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspin_results::VM_SCHEMA;
+
+    fn performance(failure: Option<&str>) -> Performance {
+        Performance { failure: failure.map(str::to_owned), ..Performance::without_run().unwrap() }
+    }
+
+    #[test]
+    fn guests_times_are_those_of_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = folder.path().join("vm.json");
+        let run = GuestRun {
+            schema: VM_SCHEMA.into(),
+            kernel: "7.3.4".into(),
+            accelerator: "tcg".into(),
+            cpus: 2,
+            memory_bytes: 1 << 30,
+            code: 0,
+            boot_s: 4.0,
+            run_s: 0.5,
+            user_s: 0.25,
+            system_s: 0.125,
+        };
+        fs::write(&result, serde_json::to_string(&run).unwrap()).unwrap();
+        let mut taken = performance(None);
+        let boot = take_guests_times(&mut taken, &result).unwrap();
+        assert_eq!((boot.release.as_str(), boot.is_translated()), ("7.3.4", true));
+        assert_eq!((taken.elapsed, taken.usage.user_us), (Duration::from_millis(500), 250_000));
+        assert_eq!((taken.usage.system_us, taken.failure), (125_000, None));
+    }
+
+    #[test]
+    fn virtual_machine_without_a_result_has_failed() {
+        let nowhere = Path::new("/nowhere/vm.json");
+        let mut failed = performance(Some("it ended with exit code 125"));
+        assert_eq!(take_guests_times(&mut failed, nowhere), None);
+        let why = "the virtual machine did not run the program to its end: it ended with exit code 125";
+        assert_eq!(failed.failure.as_deref(), Some(why));
+        let mut silent = performance(None);
+        assert_eq!(take_guests_times(&mut silent, nowhere), None);
+        assert!(silent.failure.is_some());
+    }
+
+    #[test]
+    fn command_boots_the_kernel_with_the_options() {
+        let options = GuestKernel::options_of("--cpus 4 --file 'a b'").unwrap();
+        assert_eq!(options, ["--cpus", "4", "--file", "a b"]);
+        assert!(
+            GuestKernel::options_of("--file 'a").unwrap_err().to_string().contains("a quote is not closed")
+        );
+    }
+}

@@ -17,6 +17,7 @@ mod first_uses;
 mod hackbench;
 mod inherited;
 mod inherited_filter;
+mod kernels;
 mod lab;
 mod launchers;
 mod lenses;
