@@ -147,11 +147,22 @@ static bool may_run_on(const struct task_struct *p, s32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
+/*
+ * The kernel disables the migration of the current task while a BPF program runs, and so also of a task that `enqueue` is called
+ * for when its slice is used up. That count of one is not the task's own.
+ */
+static inline bool is_migration_disabled(const struct task_struct *p)
+{
+	if (!bpf_core_field_exists(p->migration_disabled))
+		return false;
+	if (p->migration_disabled == 1)
+		return bpf_get_current_task_btf() != p;
+	return p->migration_disabled;
+}
+
 static inline bool is_movable(const struct task_struct *p)
 {
-	if (bpf_core_field_exists(p->migration_disabled) && p->migration_disabled)
-		return false;
-	return p->nr_cpus_allowed > 1;
+	return p->nr_cpus_allowed > 1 && !is_migration_disabled(p);
 }
 
 static void kick_idle(s32 cpu)
@@ -165,6 +176,8 @@ static void kick_idle(s32 cpu)
 static s32 claim_longest_idle(const struct task_struct *p)
 {
 	s32 count = scx_bpf_nr_cpu_ids(), cpu, attempt;
+	/* Another waker has claimed a CPU that could not be claimed. It is idle until it wakes, and is not tried again. */
+	u64 tried = 0;
 
 	bpf_for(attempt, 0, 4) {
 		u64 oldest = ~0ULL;
@@ -174,7 +187,7 @@ static s32 claim_longest_idle(const struct task_struct *p)
 			struct slot *slot = slot_of(cpu);
 			u64 since = slot ? slot->idle_since : 0;
 
-			if (since && since < oldest && may_run_on(p, cpu)) {
+			if (since > tried && since < oldest && may_run_on(p, cpu)) {
 				oldest = since;
 				found = cpu;
 			}
@@ -183,6 +196,7 @@ static s32 claim_longest_idle(const struct task_struct *p)
 			return -1;
 		if (scx_bpf_test_and_clear_cpu_idle(found))
 			return found;
+		tried = oldest;
 	}
 	return -1;
 }

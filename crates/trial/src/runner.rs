@@ -422,6 +422,10 @@ impl Trial {
     fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
+            // The time that it took is not that of its scheduler.
+            (Err(reason), ..) if self.scheduler.failure.is_some() => {
+                RunOutcome::Failed { reason: reason.clone() }
+            }
             (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(RunLimit::Collapse(_))) => {
                 RunOutcome::Hung { limit_s }
             }

@@ -44,6 +44,8 @@ pub struct PastScheduler {
 /// The scheduler of a run that is not over. Dropping it ends the scheduler.
 pub struct Scheduled {
     kernel: SchedExt,
+    /// How many schedulers the kernel had enabled when the run began.
+    enabled_before: Option<u64>,
     /// None for the kernel's own, and when it has ended.
     loaded: RefCell<Option<Scheduler>>,
     past: RefCell<PastScheduler>,
@@ -83,8 +85,12 @@ impl Scheduled {
         let is_for_program = past.enabled.as_ref().is_some_and(|enabled| enabled.reach == Reach::Program);
         past.failure = past.failure.or_else(|| is_for_program.then(|| kernel.refusal()).flatten());
         past.around = began.elapsed();
-        let scheduled =
-            Scheduled { kernel: kernel.clone(), loaded: RefCell::new(loaded), past: RefCell::new(past) };
+        let scheduled = Scheduled {
+            kernel: kernel.clone(),
+            enabled_before: kernel.sequence(),
+            loaded: RefCell::new(loaded),
+            past: RefCell::new(past),
+        };
         if scheduled.has_failed() {
             scheduled.finish();
         }
@@ -120,9 +126,13 @@ impl Scheduled {
                 past.cpu_s = stopped.usage.cpu_s();
             }
             None if past.enabled.is_none() && past.failure.is_none() => {
-                if let State::Enabled(Enabled { ops, .. }) = self.kernel.state() {
-                    past.failure = Some(format!("another program loaded the scheduler {ops} during the run"));
-                }
+                past.failure = match self.kernel.state() {
+                    State::Enabled(Enabled { ops, .. }) => {
+                        Some(format!("another program loaded the scheduler {ops} during the run"))
+                    }
+                    _ => (self.kernel.sequence() != self.enabled_before)
+                        .then(|| "another program loaded a scheduler for a part of the run".into()),
+                };
             }
             None => {}
         }

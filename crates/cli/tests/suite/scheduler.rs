@@ -16,8 +16,10 @@ echo "$1 says hello"
 disable() { echo disabled > "$k/state"; }
 enable() {
     echo "$1" > "$k/root/ops"
-    echo $(($(cat "$k/enable_seq") + 1)) > "$k/enable_seq"
     echo enabled > "$k/state"
+    # As in the kernel: the number is raised after the state has changed.
+    sleep 0.05
+    echo $(($(cat "$k/enable_seq") + 1)) > "$k/enable_seq"
 }
 case ${2:-} in
     dies) echo "libbpf: the verifier refuses it" >&2; exit 3 ;;
@@ -52,7 +54,7 @@ impl FakeSchedExt {
         let fake = FakeSchedExt { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(fake.file("root")).unwrap();
         for (name, text) in
-            [("state", "disabled\n"), ("enable_seq", "3\n"), ("switch_all", "1\n"), ("pids", "")]
+            [("state", "disabled\n"), ("enable_seq", "0\n"), ("switch_all", "1\n"), ("pids", "")]
         {
             fake.write(name, text);
         }
@@ -313,6 +315,19 @@ fn run_whose_scheduler_does_not_last_has_failed() {
         assert!(fake.has_left_nothing(), "{mode}");
         fake.write("state", "disabled\n");
     }
+}
+
+/// Another program loads a scheduler and unloads it while the control runs: afterwards only the number tells.
+#[test]
+fn scheduler_for_a_part_of_the_controls_run_is_noticed() {
+    let fake = FakeSchedExt::new();
+    let line = fake.scheduler("lavd");
+    let script =
+        r#"grep -q enabled "$UNSPIN_TEST_SCHED_EXT/state" || echo $$ > "$UNSPIN_TEST_SCHED_EXT/enable_seq""#;
+    let (out, err, code) =
+        finish(&mut fake.unspin(&["prove", "--runs", "6", "--scheduler", &line, "sh", "-c", script]));
+    assert_eq!(code, Some(4), "{out}{err}");
+    assert!(flat(&out).contains("another program loaded a scheduler for a part of the run"), "{out}{err}");
 }
 
 /// The scheduler's own process is a child of a script.

@@ -20,9 +20,9 @@ pub struct Enabled {
     pub ops: String,
     /// Which tasks it schedules.
     pub reach: Reach,
-    /// The kernel's number of the scheduler, counted from boot: `enable_seq`. 0 if the kernel does not tell it.
+    /// The kernel's number of the scheduler, counted from boot: `enable_seq`. None if the kernel does not tell it.
     #[serde(skip)]
-    pub sequence: u64,
+    pub sequence: Option<u64>,
 }
 
 impl fmt::Display for Enabled {

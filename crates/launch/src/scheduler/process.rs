@@ -95,7 +95,8 @@ impl Scheduler {
         let line = &command.line;
         let reason = loop {
             match kernel.state() {
-                State::Enabled(enabled) if enabled.sequence != before || enabled.sequence == 0 => {
+                // The kernel raises the number after it has changed the state: one that is still the same is not this scheduler's.
+                State::Enabled(enabled) if enabled.sequence != before || before.is_none() => {
                     return Ok(Scheduler { line: line.clone(), kernel: kernel.clone(), enabled, kept });
                 }
                 _ => {}
@@ -232,8 +233,11 @@ impl Kept {
                 && Instant::now() < until
             {}
         }
-        // The number of the group is not reused as long as a process is in it.
-        let _ = child::signal_group(self.pid, Signal::Kill);
+        // The keeper ends after all of its descendants, unless a signal has killed it. Without one of them in the group, the number may
+        // be that of another group by now.
+        if self.ended.is_some_and(|ended| matches!(ended.end, End::Killed(_))) {
+            let _ = child::signal_group(self.pid, Signal::Kill);
+        }
     }
 }
 

@@ -73,9 +73,9 @@ impl SchedExt {
         of_test.map_or(START_LIMIT, Duration::from_millis)
     }
 
-    /// How many schedulers have been enabled since boot.
-    pub fn sequence(&self) -> u64 {
-        self.read("enable_seq").and_then(|number| number.parse().ok()).unwrap_or(0)
+    /// How many schedulers have been enabled since boot; none if the kernel does not tell it.
+    pub fn sequence(&self) -> Option<u64> {
+        self.read("enable_seq")?.parse().ok()
     }
 
     /// Refuses a kernel without sched_ext, and one with a scheduler that unspin has not loaded. Waits for the end of a scheduler
@@ -153,14 +153,14 @@ mod tests {
             kernel.expect_free(Duration::ZERO).unwrap_err().to_string().contains("CONFIG_SCHED_CLASS_EXT")
         );
         write("state", "disabled\n");
-        assert_eq!((kernel.state(), kernel.sequence()), (State::Disabled, 0));
+        assert_eq!((kernel.state(), kernel.sequence()), (State::Disabled, None));
         assert!(kernel.expect_free(Duration::ZERO).is_ok());
         write("state", "enabled\n");
         assert!(matches!(kernel.state(), State::Changing(_)), "it has no name yet");
         fs::create_dir(folder.path().join("root")).unwrap();
         write("root/ops", "lavd_1.0\n");
         write("enable_seq", "7\n");
-        let enabled = |reach| State::Enabled(Enabled { ops: "lavd_1.0".into(), reach, sequence: 7 });
+        let enabled = |reach| State::Enabled(Enabled { ops: "lavd_1.0".into(), reach, sequence: Some(7) });
         assert_eq!(kernel.state(), enabled(Reach::Machine));
         write("switch_all", "0\n");
         assert_eq!(kernel.state(), enabled(Reach::Program));
