@@ -187,7 +187,8 @@ fn profile_is_read_by_the_pprof_of_go() {
     if metered("contended.c", &["--pprof", profile], folder.path()).is_none() {
         return;
     }
-    let Ok(pprof) = Command::new("go").args(["tool", "pprof", "-top", profile]).output() else {
+    let Ok(pprof) = Command::new("go").args(["tool", "pprof", "-top", "-nodefraction=0", profile]).output()
+    else {
         crate::common::skip(
             "profile_is_read_by_the_pprof_of_go",
             "install go to have the profile read by its pprof",

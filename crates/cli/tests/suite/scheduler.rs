@@ -21,12 +21,13 @@ enable() {
     sleep 0.05
     echo $(($(cat "$k/enable_seq") + 1)) > "$k/enable_seq"
 }
+# The signal may come as soon as the kernel tells that it is enabled.
+trap 'disable; exit 0' INT TERM
 case ${2:-} in
     dies) echo "libbpf: the verifier refuses it" >&2; exit 3 ;;
     idle) ;;
     *) enable "$1" ;;
 esac
-trap 'disable; exit 0' INT TERM
 while [ ! -e "$k/go" ]; do sleep 0.01; done
 # The program has asked for something.
 rm "$k/go"
