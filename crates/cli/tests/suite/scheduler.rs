@@ -19,7 +19,8 @@ enable() {
     echo enabled > "$k/state"
     # As in the kernel: the number is raised after the state has changed.
     sleep 0.05
-    echo $(($(cat "$k/enable_seq") + 1)) > "$k/enable_seq"
+    # A reader finds one number or the other, and never an empty file.
+    echo $(($(cat "$k/enable_seq") + 1)) > "$k/seq.$$" && mv "$k/seq.$$" "$k/enable_seq"
 }
 # The signal may come as soon as the kernel tells that it is enabled.
 trap 'disable; exit 0' INT TERM

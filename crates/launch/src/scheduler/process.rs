@@ -96,7 +96,7 @@ impl Scheduler {
         let reason = loop {
             match kernel.state() {
                 // The kernel raises the number after it has changed the state: one that is still the same is not this scheduler's.
-                State::Enabled(enabled) if enabled.sequence != before || before.is_none() => {
+                State::Enabled(enabled) if before.is_none() || enabled.sequence > before => {
                     return Ok(Scheduler { line: line.clone(), kernel: kernel.clone(), enabled, kept });
                 }
                 _ => {}
