@@ -29,7 +29,7 @@ use unspin_launch::replace::arena;
 use unspin_launch::replace::engine::Engine;
 use unspin_sys::child::{self, End, Ended};
 use unspin_sys::creds::Creds;
-use unspin_sys::process;
+use unspin_sys::{Errno, process};
 use unspin_trace::Fullness;
 
 /// Becomes the program, with the preload library. Returns only if that fails, or with --scheduler.
@@ -94,7 +94,15 @@ fn try_run_replaced(options: &options::RunOptions) -> Result<Infallible, Error> 
         why.iter().for_each(|why| stderr::say(format_args!("what is replaced is not counted: {why}")));
     }
     // Without an observer nothing would remove the tally.
-    let observed = observed.ok().flatten().filter(|observed| observed.start_observer(&inherited));
+    let observed = observed.ok().flatten().filter(|observed| {
+        let started = observed.start_observer(&inherited);
+        if options.verbose
+            && let Err(why) = &started
+        {
+            stderr::say(format_args!("what is replaced is not counted: no process can be started: {why}"));
+        }
+        started.is_ok()
+    });
     Err(program.replace_process(&Environment {
         library: &library,
         engine,
@@ -143,9 +151,9 @@ impl<'o> Observed<'o> {
         Ok(Observed { plan, tally, scratch, options, program })
     }
 
-    /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. Returns false if it cannot be
-    /// started; then nothing is reported.
-    fn start_observer(&self, inherited: &[u32]) -> bool {
+    /// Starts the observer. Its parent ends at once, so that it does not become a child of the program. If it cannot be started,
+    /// nothing is reported.
+    fn start_observer(&self, inherited: &[u32]) -> Result<(), Errno> {
         let program = process::pid();
         let observe = |ready: Option<PipeWriter>| {
             // Readers of the program's pipes would see no end. Standard error stays, for the report.
@@ -162,15 +170,16 @@ impl<'o> Observed<'o> {
         };
         let started = child::fork(|| {
             let (reader, writer) = pipe().ok().unzip();
-            let is_started = child::fork(|| observe(writer)).is_ok();
+            let started = child::fork(|| observe(writer));
             // The program must not begin before the observer is ready. The pipe ends when the observer is ready, or has
             // ended.
             let _ = reader.map(|mut reader| reader.read(&mut [0]));
-            i32::from(!is_started)
+            started.err().map_or(0, |why| why.0)
         });
-        let Ok(pid) = started else { return false };
-        let ended = child::wait_for(pid, SLICE);
-        !matches!(ended, Ok(Some(Ended { end: End::Exited(1), .. })))
+        match child::wait_for(started?, SLICE) {
+            Ok(Some(Ended { end: End::Exited(why @ 1..), .. })) => Err(Errno(why)),
+            _ => Ok(()),
+        }
     }
 
     /// Prints what was replaced, if the user asked for that, and which entries replaced nothing.

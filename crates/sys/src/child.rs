@@ -75,13 +75,29 @@ impl From<&libc::rusage> for Usage {
     }
 }
 
+/// How long a thread that was joined may be counted. It takes microseconds, unless the thread has lost its CPU.
+const LONGEST_REMOVAL: Duration = Duration::from_secs(1);
+
+/// Whether the process has one thread, now or within the time.
+fn is_alone_within(patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    loop {
+        match crate::process::thread_count() {
+            1 => return true,
+            2.. if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            _ => return false,
+        }
+    }
+}
+
 /// Forks a child that runs `body` and ends with the code that `body` returns. The child runs no exit handlers and
 /// flushes nothing that it inherited from the parent. Returns the child's pid.
 ///
 /// Uses libc's `fork`, so that the handlers of pthread_atfork(3) run. Refuses a process with more than one thread with
-/// `EBUSY`: the child would have only one of the threads, and the locks that the others held.
+/// `EBUSY`: the child would have only one of the threads, and the locks that the others held. A thread that was joined
+/// may still be counted, since the kernel wakes the joiner before it removes the thread: such threads are waited for.
 pub fn fork(body: impl FnOnce() -> i32) -> Result<u32, Errno> {
-    if crate::process::thread_count() != 1 {
+    if !is_alone_within(LONGEST_REMOVAL) {
         return Err(Errno::EBUSY);
     }
     // SAFETY: the process has one thread, so the child is a complete copy and may do whatever the parent may.
