@@ -10,19 +10,25 @@
 //!
 //! The keeper runs no code but this module's, which makes system calls and uses neither memory nor locks of the caller, of
 //! which it is a copy.
+//!
+//! A command may leave the process group: timeout(1) does, setsid(1), and the jobs of `sh -m`. So the keeper passes on what the group
+//! is asked, and finds its descendants by `/proc`, where the kernel lists the children of each thread (proc(5), `children`).
 
 use crate::child::{self, End, Ended, Signal};
 use crate::signal::{self, Mask};
-use crate::{Errno, process, raw};
+use crate::{Errno, file, process, raw};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The signal that the keeper gets when the caller's thread ends: the last real-time signal, which nothing else sends.
-const CALLER_ENDED: i32 = 64;
+/// The signal that tells the keeper to end all: the last real-time signal, which nothing else sends. The kernel sends it when the
+/// caller's thread ends.
+const END_ALL: i32 = 64;
+/// The time between two looks for descendants that have been adopted meanwhile.
+const LOOK: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Runs the command under a keeper. The pid of the spawned child is the keeper's, and the number of its process group; the command
-/// and what it starts are in this group. The keeper ends when the command and its orphans have ended, with the command's exit
-/// code, or 128 + n if signal n killed it.
+/// and what it starts are in this group, as long as they do not leave it. The keeper ends when the command and its orphans have
+/// ended, with the command's exit code, or 128 + n if signal n killed it.
 pub fn keep(command: &mut Command) -> &mut Command {
     let caller = process::pid();
     command.process_group(0);
@@ -31,9 +37,20 @@ pub fn keep(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(move || split(caller).map_err(|e| std::io::Error::from_raw_os_error(e.0))) }
 }
 
+/// Asks the command and what it has started to end: SIGINT or SIGTERM for the process group, which the keeper passes on to those of its
+/// children that are in another one. `ESRCH` if the keeper has ended.
+pub fn ask_to_end(keeper: u32, signal: Signal) -> Result<(), Errno> {
+    child::signal_group(keeper, signal)
+}
+
+/// Kills the command and all that it has started; then the keeper ends. `ESRCH` if it has ended.
+pub fn end_all(keeper: u32) -> Result<(), Errno> {
+    child::signal(keeper, Signal::PassedOn(END_ALL))
+}
+
 /// Becomes the keeper and its child. Returns in the child.
 fn split(caller: u32) -> Result<(), Errno> {
-    child::signal_when_parent_dies(caller, Signal::PassedOn(CALLER_ENDED))?;
+    child::signal_when_parent_dies(caller, Signal::PassedOn(END_ALL))?;
     child::become_subreaper()?;
     let mask = signal::set_mask(Mask::ALL);
     let keeper = process::pid();
@@ -48,20 +65,25 @@ fn split(caller: u32) -> Result<(), Errno> {
     }
 }
 
-/// Waits until no descendant is left, or the caller has ended. All signals stay blocked.
+/// Waits until no descendant is left. All signals stay blocked.
 fn guard(command: u32) -> ! {
     // The caller waits until all copies of a pipe are closed. Standard descriptors stay.
     // SAFETY: the descriptors belong to values of the caller, of which this copy uses none.
     let _ = unsafe { raw::call(libc::SYS_close_range, [3, u32::MAX as usize, 0]) };
     let mut end = End::Exited(0);
+    let mut ends_all = false;
     loop {
         match child::try_wait_any() {
             Ok(Some(Ended { pid, end: how, .. })) if pid == command => end = how,
             Ok(Some(_)) | Err(Errno::EINTR) => {}
             Ok(None) => {
-                if next_signal() == Ok(CALLER_ENDED) {
-                    // This process is in the group, too.
-                    let _ = child::signal_group(process::pid(), Signal::Kill);
+                if ends_all {
+                    kill_children();
+                }
+                match next_signal(ends_all.then_some(&LOOK)) {
+                    Ok(END_ALL) => ends_all = true,
+                    Ok(asked @ (libc::SIGINT | libc::SIGTERM)) => pass_on(Signal::PassedOn(asked)),
+                    _ => {}
                 }
             }
             // ECHILD
@@ -70,13 +92,50 @@ fn guard(command: u32) -> ! {
     }
 }
 
-/// Takes the next signal of this process, of which SIGCHLD is one.
-fn next_signal() -> Result<i32, Errno> {
+/// Passes a signal on that the process group has got, to each child outside it.
+fn pass_on(signal: Signal) {
+    let _ = for_each_child(|pid| {
+        if process::group_of(pid) != Ok(process::pid()) {
+            let _ = child::signal(pid, signal);
+        }
+    });
+}
+
+/// Kills the children. Theirs become the keeper's when they end.
+fn kill_children() {
+    let listed = for_each_child(|pid| {
+        let _ = child::signal(pid, Signal::Kill);
+    });
+    if listed.is_err() {
+        // Without /proc only the group is known. The keeper is in it, too.
+        let _ = child::signal_group(process::pid(), Signal::Kill);
+    }
+}
+
+/// Calls `with` for the children that the kernel lists; it may miss some while others end. Their pids are not reused before this process
+/// waits for them.
+fn for_each_child(mut with: impl FnMut(u32)) -> Result<(), Errno> {
+    let mut buffer = [0; 4096];
+    let list = file::read_once(c"/proc/thread-self/children", &mut buffer)?;
+    let mut pid = 0u32;
+    // A space ends each pid, so one that the buffer cuts is left out.
+    for &byte in list {
+        if byte.is_ascii_digit() {
+            pid = pid.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
+        } else if pid > 1 {
+            with(core::mem::take(&mut pid));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the next signal of this process, of which SIGCHLD is one; `EAGAIN` after the time.
+fn next_signal(time: Option<&libc::timespec>) -> Result<i32, Errno> {
     let all = Mask::ALL;
-    // SAFETY: a live eight-byte mask; no information on the signal is wanted, and no time limits the wait.
-    let taken =
-        unsafe { raw::call(libc::SYS_rt_sigtimedwait, [&raw const all.0 as usize, 0, 0, size_of::<u64>()]) };
-    taken.map(|number| number as i32)
+    let time = time.map_or(0, |time| core::ptr::from_ref(time) as usize);
+    let arguments = [&raw const all.0 as usize, 0, time, size_of::<u64>()];
+    // SAFETY: a live eight-byte mask, and a live timespec or none; no information on the signal is wanted.
+    unsafe { raw::call(libc::SYS_rt_sigtimedwait, arguments) }.map(|number| number as i32)
 }
 
 fn leave(end: End) -> ! {
@@ -133,5 +192,47 @@ mod tests {
         output.read_to_end(&mut Vec::new()).unwrap();
         assert!(!kept.wait().unwrap().success());
         assert_eq!(child::has_ended_within(kept.id(), Duration::ZERO), Err(Errno::ESRCH));
+    }
+
+    /// Each leaves the process group in another way, ignores SIGINT, and writes a line at SIGTERM.
+    const LEAVERS: [&str; 3] = [
+        "exec timeout 1000 sh -c \"$0\"",
+        "exec setsid sh -c \"$0\"",
+        "setsid sh -c \"$0\" & trap 'exit 0' TERM; wait",
+    ];
+
+    fn start_leaver(leaver: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+        let mut command = Command::new("sh");
+        let mut kept = keep(command.args(["-c", leaver, script]).stdout(Stdio::piped())).spawn().unwrap();
+        let mut output = BufReader::new(kept.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+        (kept, output)
+    }
+
+    #[test]
+    fn what_has_left_the_group_is_asked_to_end() {
+        let script = "trap '' INT; trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+        for leaver in LEAVERS {
+            let (mut kept, mut output) = start_leaver(leaver, script);
+            // The shell of a job may end after the signal, and its job is the keeper's child only then.
+            while child::has_ended_within(kept.id(), Duration::from_millis(100)) == Ok(false) {
+                ask_to_end(kept.id(), Signal::Terminate).unwrap();
+            }
+            let mut said = String::new();
+            output.read_to_string(&mut said).unwrap();
+            assert!(said.starts_with("bye\n"), "{leaver}: {said}");
+            kept.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_has_left_the_group_is_killed_with_all_that_it_has_started() {
+        let script = "trap '' INT TERM; (setsid sleep 1000 & sleep 1000 & echo ready); sleep 1000 & wait";
+        for leaver in LEAVERS {
+            let (mut kept, mut output) = start_leaver(leaver, script);
+            end_all(kept.id()).unwrap();
+            output.read_to_end(&mut Vec::new()).unwrap();
+            kept.wait().unwrap();
+        }
     }
 }

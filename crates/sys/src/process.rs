@@ -171,6 +171,12 @@ pub fn parent() -> u32 {
     unsafe { raw::syscall6(libc::SYS_getppid, [0; 6]) as u32 }
 }
 
+/// The process group of a process; `ESRCH` if there is none.
+pub fn group_of(pid: u32) -> Result<u32, Errno> {
+    // SAFETY: no pointers.
+    unsafe { raw::call(libc::SYS_getpgid, [pid as usize]) }.map(|group| group as u32)
+}
+
 /// Number of threads of the calling process; 0 if `/proc` cannot be read.
 ///
 /// The link count of `/proc/self/task` is two more than its number of directories, and each thread has one directory.

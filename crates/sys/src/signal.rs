@@ -93,8 +93,7 @@ pub extern "C" fn sigreturn() {
 }
 
 /// Gives a signal its default action, and returns the action that it had.
-#[cfg(test)]
-pub(crate) fn set_default(signal: i32) -> usize {
+pub fn set_default(signal: i32) -> usize {
     // SAFETY: SIG_DFL is no function.
     unsafe { libc::signal(signal, libc::SIG_DFL) }
 }

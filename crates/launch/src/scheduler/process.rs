@@ -19,7 +19,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const UNLOAD_LIMIT: Duration = Duration::from_secs(30);
 /// SIGINT, by which most schedulers end.
 const INTERRUPT: Signal = Signal::PassedOn(2);
-/// The signals that end a scheduler, each with the time that it has afterwards.
+/// The signals that end a scheduler, each with the time that it has afterwards. SIGKILL is for all that it has started.
 const ENDING: [(Signal, Duration); 3] = [
     (INTERRUPT, Duration::from_secs(5)),
     (Signal::Terminate, Duration::from_secs(5)),
@@ -153,9 +153,15 @@ impl Scheduler {
         }
     }
 
-    /// Ends the scheduler, and waits until the kernel has unloaded it.
-    pub fn stop(mut self) -> Stopped {
-        self.kept.end();
+    /// Gives back the space of output that will not be read. To be called while the program runs.
+    pub fn trim_output(&self) {
+        self.kept.output.trim();
+    }
+
+    /// Ends the scheduler, and waits until the kernel has unloaded it. Whenever `is_hurried` returns true, the scheduler gets its next
+    /// signal at once.
+    pub fn stop(mut self, is_hurried: &mut dyn FnMut() -> bool) -> Stopped {
+        self.kept.end(is_hurried);
         let failure = match self.wait_until_unloaded() {
             State::Disabled | State::Missing => None,
             _ => Some(format!(
@@ -220,17 +226,21 @@ impl Kept {
         self.ended
     }
 
-    /// Ends it and all of its process group.
-    fn end(&mut self) {
+    /// Ends it and all that it has started.
+    fn end(&mut self, is_hurried: &mut dyn FnMut() -> bool) {
         for (signal, time) in ENDING {
             if self.ended.is_some() {
                 break;
             }
-            let _ = child::signal_group(self.pid, signal);
+            let _ = match signal {
+                Signal::Kill => keeper::end_all(self.pid),
+                asked => keeper::ask_to_end(self.pid, asked),
+            };
             let until = Instant::now() + time;
             // A signal to unspin ends a wait early.
             while self.has_ended_within(until.saturating_duration_since(Instant::now())).is_none()
                 && Instant::now() < until
+                && !is_hurried()
             {}
         }
         // The keeper ends after all of its descendants, unless a signal has killed it. Without one of them in the group, the number may
@@ -243,7 +253,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.end();
+        self.end(&mut || false);
     }
 }
 
