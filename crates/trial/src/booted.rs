@@ -4,6 +4,7 @@
 
 use super::performance::Performance;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -43,6 +44,11 @@ impl PastBoot {
     pub fn is_translated(&self) -> bool {
         self.is_translated
     }
+
+    /// "2 CPUs by tcg".
+    fn machine(&self) -> String {
+        format!("{} CPUs by {}", self.cpus, self.accelerator)
+    }
 }
 
 impl GuestKernel {
@@ -64,9 +70,57 @@ impl GuestKernel {
     }
 }
 
+/// The first boots of a session, to which the further ones must be alike.
+#[derive(Default)]
+pub struct Boots(RefCell<Vec<(GuestKernel, PastBoot)>>);
+
+impl Boots {
+    /// Puts the guest's times in the place of those of the virtual machine. Returns none if the virtual machine has not run the command
+    /// to its end, or was not like the earlier ones; then the run has failed.
+    pub fn take(
+        &self,
+        kernel: &GuestKernel,
+        performance: &mut Performance,
+        result: &Path,
+    ) -> Option<PastBoot> {
+        let boot = take_guests_times(performance, result)?;
+        match self.difference(kernel, &boot) {
+            None => Some(boot),
+            Some(difference) => {
+                performance.failure = Some(difference);
+                None
+            }
+        }
+    }
+
+    /// In what a boot differs from the earlier ones. A name like `cloud` may stand for another version meanwhile, and KVM may fail.
+    fn difference(&self, kernel: &GuestKernel, boot: &PastBoot) -> Option<String> {
+        let mut firsts = self.0.borrow_mut();
+        let name = &kernel.name;
+        if let Some((_, first)) =
+            firsts.iter().find(|(of, first)| of == kernel && first.release != boot.release)
+        {
+            let (earlier, now) = (&first.release, &boot.release);
+            return Some(format!("the virtual machine booted Linux {now} for {name}, and {earlier} before"));
+        }
+        let other = firsts.iter().find(|(_, first)| first.machine() != boot.machine());
+        if let Some((other, first)) = other {
+            let (earlier, now) = (first.machine(), boot.machine());
+            return Some(format!(
+                "the virtual machine of {name} had {now}, and that of {} {earlier}",
+                other.name
+            ));
+        }
+        if !firsts.iter().any(|(of, _)| of == kernel) {
+            firsts.push((kernel.clone(), boot.clone()));
+        }
+        None
+    }
+}
+
 /// Puts the guest's times in the place of those of the virtual machine. Returns none if the virtual machine has not run the command to
 /// its end; then the run has failed.
-pub fn take_guests_times(performance: &mut Performance, result: &Path) -> Option<PastBoot> {
+fn take_guests_times(performance: &mut Performance, result: &Path) -> Option<PastBoot> {
     let Some(run) = fs::read_to_string(result).ok().and_then(|json| GuestRun::parse(&json)) else {
         let how = performance.failure.take().unwrap_or_else(|| "it has left no result".into());
         performance.failure = Some(format!("the virtual machine did not run the program to its end: {how}"));
@@ -128,6 +182,30 @@ mod tests {
         let mut silent = performance(None);
         assert_eq!(take_guests_times(&mut silent, nowhere), None);
         assert!(silent.failure.is_some());
+    }
+
+    #[test]
+    fn boots_of_a_session_must_be_alike() {
+        let boots = Boots::default();
+        let kernel = |name: &str| GuestKernel { name: name.into(), options: Vec::new() };
+        let boot = |release: &str, accelerator: &str, cpus| PastBoot {
+            release: release.into(),
+            accelerator: accelerator.into(),
+            cpus,
+            boot_s: 4.0,
+            is_translated: true,
+        };
+        let difference =
+            |name: &str, boot: &PastBoot| boots.difference(&kernel(name), boot).unwrap_or_default();
+        assert_eq!(difference("cloud", &boot("7.3", "kvm", 2)), "");
+        assert_eq!(difference("rt", &boot("7.4", "kvm", 2)), "");
+        assert_eq!(difference("cloud", &boot("7.3", "kvm", 2)), "");
+        let said = "the virtual machine booted Linux 7.4 for cloud, and 7.3 before";
+        assert_eq!(difference("cloud", &boot("7.4", "kvm", 2)), said);
+        let said = "the virtual machine of rt had 2 CPUs by tcg, and that of cloud 2 CPUs by kvm";
+        assert_eq!(difference("rt", &boot("7.4", "tcg", 2)), said);
+        let said = "the virtual machine of plain had 4 CPUs by kvm, and that of cloud 2 CPUs by kvm";
+        assert_eq!(difference("plain", &boot("7.3", "kvm", 4)), said);
     }
 
     #[test]

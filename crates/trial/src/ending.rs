@@ -9,6 +9,8 @@ use unspin_sys::child::End;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "end")]
 pub enum RunEnd {
+    /// The program was not started: what it should run under could not be made ready.
+    NotStarted,
     /// The program exited.
     Exited {
         /// The program's exit code.
@@ -32,6 +34,7 @@ impl RunEnd {
     /// Why a run with this end has no figure, as the predicate of a sentence about the program; none if it ended well.
     pub fn failure(self) -> Option<String> {
         match self {
+            RunEnd::NotStarted => Some("was not started".into()),
             RunEnd::Exited { code: 0 } => None,
             RunEnd::Exited { code } => Some(format!("ended with exit code {code}")),
             RunEnd::Killed { signal } => Some(format!("was killed by signal {signal}")),

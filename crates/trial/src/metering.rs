@@ -175,6 +175,7 @@ fn interrupted_trial(elapsed: Duration, cpu: Duration) -> Trial {
         run_queue: None,
         scheduler: PastScheduler::default(),
         boot: None,
+        is_void: false,
     }
 }
 

@@ -65,7 +65,7 @@ impl Performance {
         Ok(Performance {
             elapsed: Duration::ZERO,
             whole: Duration::ZERO,
-            ending: RunEnd::Exited { code: 0 },
+            ending: RunEnd::NotStarted,
             failure: None,
             usage: Usage::default(),
             all_cpu_s: 0.0,
@@ -141,6 +141,7 @@ fn attend(
             process.has_ended_within(left.min(SLICE).min(watch.pause()).max(Duration::from_millis(1)))?;
         watch.check(process.pid);
         progress.tick();
+        around.scheduled.inspect(|scheduled| scheduled.trim_output());
         let elapsed = process.began.elapsed();
         if is_first && elapsed >= patience {
             progress.still_running(elapsed);

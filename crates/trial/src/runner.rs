@@ -1,6 +1,6 @@
 //! One run of the program: starts it, waits for it or ends it, and measures what it used.
 
-use super::booted::{self, PastBoot};
+use super::booted::{Boots, PastBoot};
 pub use super::ending::{Limit, RunEnd};
 use super::figure::{Figure, RunFigure};
 use super::full_disk;
@@ -52,6 +52,8 @@ pub struct Runner<'a> {
     uid: u32,
     /// The kernel's schedulers.
     sched_ext: SchedExt,
+    /// The first boots of the session.
+    boots: Boots,
     /// The entries for locks that were in effect in the first run under a plan, by the compiled plan.
     in_effect: RefCell<HashMap<String, BTreeSet<String>>>,
 }
@@ -116,6 +118,9 @@ pub struct Trial {
     /// The virtual machine, if kernels are compared and it ran the program to its end.
     #[serde(skip)]
     pub boot: Option<PastBoot>,
+    /// Whether its scheduler or its virtual machine failed: then its time says nothing about them.
+    #[serde(skip)]
+    pub is_void: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -149,6 +154,7 @@ impl<'a> Runner<'a> {
             arena,
             uid,
             sched_ext: SchedExt::of_kernel(),
+            boots: Boots::default(),
             in_effect: RefCell::default(),
         })
     }
@@ -192,7 +198,7 @@ impl<'a> Runner<'a> {
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
         let Some((mut performance, scheduler)) = performance? else { return Ok(None) };
-        let boot = kernel.and_then(|_| booted::take_guests_times(&mut performance, &guest_result));
+        let boot = kernel.and_then(|kernel| self.boots.take(kernel, &mut performance, &guest_result));
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let own = self.run_figure(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
@@ -244,6 +250,7 @@ impl<'a> Runner<'a> {
             programs: tally.programs(),
             reached_engine,
             run_queue: tally.run_queue(),
+            is_void: scheduler.failure.is_some() || kernel.is_some() && boot.is_none(),
             scheduler,
             boot,
         }))
@@ -422,10 +429,7 @@ impl Trial {
     fn outcome(&self, limit: Limit) -> RunOutcome {
         match (&self.value, self.ending, limit) {
             (Ok(value), ..) => RunOutcome::measured(*value),
-            // The time that it took is not that of its scheduler.
-            (Err(reason), ..) if self.scheduler.failure.is_some() => {
-                RunOutcome::Failed { reason: reason.clone() }
-            }
+            (Err(reason), ..) if self.is_void => RunOutcome::Failed { reason: reason.clone() },
             (Err(_), RunEnd::TimedOut { limit_s, hung: true }, Limit::Candidate(RunLimit::Collapse(_))) => {
                 RunOutcome::Hung { limit_s }
             }

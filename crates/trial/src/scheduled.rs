@@ -112,6 +112,11 @@ impl Scheduled {
         self.loaded.borrow().as_ref().map(Scheduler::pid)
     }
 
+    /// Gives back the space of the scheduler's output that will not be read.
+    pub fn trim_output(&self) {
+        self.loaded.borrow().as_ref().inspect(|scheduler| scheduler.trim_output());
+    }
+
     /// The program has ended: checks that it was scheduled as it should be, and ends the scheduler. To be called before processes
     /// that the run has left are looked for, among which the scheduler would be.
     pub fn finish(&self) {
@@ -120,7 +125,7 @@ impl Scheduled {
         match self.loaded.take() {
             Some(mut scheduler) => {
                 let loss = past.failure.take().or_else(|| scheduler.loss());
-                let stopped = scheduler.stop();
+                let stopped = scheduler.stop(&mut || false);
                 past.failure = loss.or(stopped.failure);
                 past.output = stopped.output;
                 past.cpu_s = stopped.usage.cpu_s();

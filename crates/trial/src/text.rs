@@ -250,7 +250,7 @@ impl Text<'_> {
             let reason = trial.value.as_ref().err().map_or("", String::as_str);
             let first = format!("First failure of {}: {reason}.", configuration.name());
             let has_output = !trial.output_tail.trim().is_empty();
-            if !has_output && matches!(trial.ending, RunEnd::Exited { code: 0 }) {
+            if !has_output && matches!(trial.ending, RunEnd::NotStarted | RunEnd::Exited { code: 0 }) {
                 write!(f, "{}", paragraph(&first, 0))?;
             } else {
                 write!(f, "{}", paragraph(&format!("{first} The end of its output:"), 0))?;

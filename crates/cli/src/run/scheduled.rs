@@ -14,6 +14,7 @@ use unspin_launch::scheduler::{Reach, SchedExt, Scheduler, SchedulerCommand};
 use unspin_observe::meter::relay::Relay;
 use unspin_observe::meter::running::exit_code;
 use unspin_sys::child::{self, End};
+use unspin_sys::signal::{self, Mask};
 use unspin_sys::{process, sched};
 
 /// The longest wait for the end of the program between two looks at signals.
@@ -32,9 +33,13 @@ pub fn run(
         stderr::say(format_args!("scheduler: {}", scheduler.enabled()));
     }
     let reach = scheduler.enabled().reach;
-    let relay = Relay::install()?;
+    let mut relay = Relay::install()?;
     let unspin = process::pid();
+    // A signal that the handlers of this process took in the child would be lost with the child's image.
+    let mask = signal::block(Mask::ALL_BUT_FAULTS);
     let program = child::fork(|| {
+        Relay::let_go();
+        signal::set_mask(mask);
         let error = match follow(unspin, reach) {
             Ok(()) => become_program(),
             Err(error) => error,
@@ -42,10 +47,11 @@ pub fn run(
         stderr::say(format_args!("{error}"));
         error.code().into()
     });
+    signal::set_mask(mask);
     let program = program.map_err(|e| Error::failed("fork", &std::io::Error::from_raw_os_error(e.0)))?;
-    let end = wait(program, relay)?;
+    let end = wait(program, &scheduler, &mut relay)?;
     let loss = scheduler.loss();
-    let stopped = scheduler.stop();
+    let stopped = scheduler.stop(&mut || relay.takes_request_to_end());
     match loss.or(stopped.failure) {
         None => Ok(ExitCode::from(exit_code(end))),
         Some(loss) => {
@@ -65,11 +71,12 @@ fn follow(unspin: u32, reach: Reach) -> Result<(), Error> {
 }
 
 /// Waits for the program's end, and passes on the signals that are meant for it.
-fn wait(program: u32, mut relay: Relay) -> Result<End, Error> {
+fn wait(program: u32, scheduler: &Scheduler, relay: &mut Relay) -> Result<End, Error> {
     loop {
         let ended = child::wait_for(program, SLICE)
             .map_err(|e| Error::Environment(format!("cannot wait for process {program}: {e}")))?;
         relay.pass_on(program);
+        scheduler.trim_output();
         if let Some(ended) = ended {
             return Ok(ended.end);
         }

@@ -4,8 +4,10 @@ use crate::common::{Background, finish, gone, schema, skip, unspin, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A scheduler: `sched NAME [MODE]`. It is enabled, and goes back at a signal.
@@ -332,12 +334,47 @@ fn scheduler_for_a_part_of_the_controls_run_is_noticed() {
     assert!(flat(&out).contains("another program loaded a scheduler for a part of the run"), "{out}{err}");
 }
 
-/// The scheduler's own process is a child of a script.
+/// The programs of these commands leave the process group.
+#[test]
+fn scheduler_outside_the_process_group_is_ended() {
+    let fake = FakeSchedExt::new();
+    for before in ["timeout 1000", "setsid", "setsid timeout 1000"] {
+        let line = format!("{before} {}", fake.scheduler("x"));
+        let (out, err, code) = finish(&mut fake.unspin(&["run", "--scheduler", &line, "true"]));
+        assert_eq!((out.as_str(), err.as_str(), code), ("", "", Some(0)), "{before}");
+        assert!(fake.has_left_nothing() && fake.state() == "disabled", "{before}");
+    }
+}
+
+/// The program may get it before it is executed, and must not lose it.
+#[test]
+fn early_signal_ends_the_program() {
+    for delay_us in (0..8000).step_by(400) {
+        let fake = FakeSchedExt::new();
+        let mut unspin = fake.unspin(&["run", "--scheduler", &fake.scheduler("x"), "sleep", "1000"]);
+        let mut unspin = unspin.spawn().unwrap();
+        wait_until("the scheduler is enabled", || fake.state() == "enabled");
+        std::thread::sleep(Duration::from_micros(delay_us));
+        let kill = Command::new("kill").arg(unspin.id().to_string()).status().unwrap();
+        assert!(kill.success());
+        let ended = unspin.wait().unwrap();
+        assert!(ended.code() == Some(128 + 15) || ended.signal() == Some(15), "{ended}");
+        wait_until("the scheduler has ended", || fake.has_left_nothing());
+    }
+}
+
+/// The scheduler's own process is a child of a script, or in a process group of its own.
 #[test]
 fn kill_of_unspin_ends_the_scheduler_with_its_children() {
-    for words in [&["prove", "--runs", "6", "-q"][..], &["run"]] {
+    let ways: [(&[&str], &str, &str); 4] = [
+        (&["prove", "--runs", "6", "-q"], "", " & wait; true"),
+        (&["run"], "", " & wait; true"),
+        (&["run"], "timeout 1000 ", ""),
+        (&["run"], "setsid ", ""),
+    ];
+    for (words, before, after) in ways {
         let fake = FakeSchedExt::new();
-        let line = format!("{} & wait; true", fake.scheduler("x"));
+        let line = format!("{before}{}{after}", fake.scheduler("x"));
         let mut command = fake.unspin(words);
         let mut unspin = Background::start({
             // Only the candidate's run lasts.

@@ -13,9 +13,12 @@ use std::thread::Builder;
 use unspin_launch::command::ignored_signals::without_ignored;
 use unspin_launch::error::Error;
 use unspin_sys::child::{self, Signal};
+use unspin_sys::signal;
 
 /// The signals that are relayed.
 const CAUGHT: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// The signals that ask a program to end.
+const ENDING: [i32; 2] = [SIGINT, SIGTERM];
 
 /// Relays signals to the program.
 pub struct Relay {
@@ -34,12 +37,25 @@ impl Relay {
         Ok(Relay { signals, asked_to_end: false })
     }
 
+    /// Whether a signal has come that asks unspin to end. It is taken, and not relayed.
+    pub fn takes_request_to_end(&mut self) -> bool {
+        self.signals.pending().filter(|origin| ENDING.contains(&origin.signal)).count() > 0
+    }
+
+    /// Gives the relayed signals their default actions. For a child of this process that becomes the program.
+    pub fn let_go() {
+        // An ignored signal has no handler.
+        for signal in without_ignored(&CAUGHT) {
+            signal::set_default(signal);
+        }
+    }
+
     /// Relays pending signals. A signal from the kernel came from the keyboard and reached the program as well, unless
     /// it is SIGHUP. A signal that the program itself sent was sent to its process group, to which unspin belongs; it
     /// is not relayed.
     pub fn pass_on(&mut self, program: u32) {
         for origin in self.signals.pending() {
-            self.asked_to_end |= [SIGINT, SIGTERM].contains(&origin.signal);
+            self.asked_to_end |= ENDING.contains(&origin.signal);
             let meant_for_it = match origin.process {
                 Some(sender) => sender.pid != program as i32,
                 None => origin.signal == SIGHUP,
