@@ -17,6 +17,7 @@ Exit code:
 Examples:
   unspin reproduce --quick                        # all five, roughly, in under three minutes
   unspin reproduce hackbench --json rostedt.json  # one report in full size, with all runs in a file
+  unspin reproduce hackbench --quick --kernel     # the real-time kernel and the plain one, in virtual machines
   unspin reproduce dbt1 --db postgres             # on the installed PostgreSQL server";
 
 /// Repeat the measurements of the five historical reports on this machine
@@ -34,6 +35,11 @@ pub struct ReproduceOptions {
     /// Few and short runs: all five reports in under three minutes on 2 CPUs. Small differences stay unproven
     #[arg(long)]
     pub quick: bool,
+
+    /// The report's comparison on today's kernels: each run boots one of Debian's in a virtual machine. For hackbench, the kernel
+    /// with PREEMPT_RT against the plain one
+    #[arg(long)]
+    pub kernel: bool,
 
     /// The database of dbt1: `sqlite`; `postgres`, which starts a private server; or the URL of a running PostgreSQL server
     #[arg(long, value_name = "DATABASE", default_value = "sqlite")]

@@ -78,7 +78,7 @@ mod text;
 mod waits;
 mod web_shop;
 
-pub use booted::GuestKernel;
+pub use booted::{GuestKernel, PastBoot};
 pub use budget::duration;
 pub use ci::STEP_SUMMARY;
 pub use configuration::Configuration;

@@ -1,5 +1,6 @@
 //! A command line of `unspin prove` that another command chooses: it measures the settings, and prints the words.
 
+use crate::booted::GuestKernel;
 use crate::settings::ProveSettings;
 use crate::web_shop;
 use std::ffi::OsString;
@@ -35,6 +36,8 @@ pub enum Candidates {
     Engines(&'static [Engine]),
     /// Run queues. The first is the control.
     RunQueues(&'static [RunQueue]),
+    /// Kernels, by the names that `unspin vm` knows. The first is the control.
+    Kernels(&'static [&'static str]),
 }
 
 impl ProveCommand {
@@ -57,6 +60,10 @@ impl ProveCommand {
             }
             Candidates::Engines(engines) => settings.sysv = engines.to_vec(),
             Candidates::RunQueues(run_queues) => settings.run_queues = run_queues.to_vec(),
+            Candidates::Kernels(names) => {
+                let kernel = |&name: &&str| GuestKernel { name: name.to_owned(), options: Vec::new() };
+                settings.kernels = names.iter().map(kernel).collect();
+            }
         }
         if let Some((metric, direction)) = self.metric {
             (settings.metric, settings.direction) = (Some(metric.to_owned()), Some(direction));
@@ -75,6 +82,7 @@ impl ProveCommand {
             Candidates::Mutexes(kinds) => ("--mutex", join(kinds, LockKind::name)),
             Candidates::Engines(engines) => ("--sysv", join(engines, Engine::name)),
             Candidates::RunQueues(run_queues) => ("--runqueue", join(run_queues, RunQueue::name)),
+            Candidates::Kernels(names) => ("--kernel", names.join(",")),
         };
         let mut words = vec!["unspin", "prove", "--time-budget", time_budget, option, &names];
         if let Some((metric, direction)) = self.metric {

@@ -383,6 +383,7 @@ mod tests {
                 Candidates::RunQueues(&[RunQueue::Global, RunQueue::Percpu]),
                 Some(("took: ", Direction::LowerIsBetter)),
             ),
+            (Candidates::Kernels(&["plain", "rt"]), None),
         ];
         for (candidates, metric) in all {
             let command = ["/opt/a server", "profile", "--user", "-n", "3"].map(String::from).to_vec();

@@ -2,6 +2,7 @@
 
 use super::experiment::{Experiment, Pair};
 use super::figure::{Figure, Improvement};
+use super::place::Place;
 use super::row::{self, Row};
 use unspin_launch::error::Error;
 use unspin_stats::{Comparison, SpreadVerdict, Verdict};
@@ -89,7 +90,7 @@ impl MeasuredPair {
             value: ratio.value,
             interval: comparison.has_interval(confidence).then_some(ratio),
         });
-        let label = format!("here, {} CPUs: {}", report.machine.cpus, pair.what);
+        let label = format!("here, {}: {}", Place::of(report).cpus(), pair.what);
         Some(MeasuredPair {
             pair,
             row: Row { label, unit: unit.to_owned(), before, after, improvement },

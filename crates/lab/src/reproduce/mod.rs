@@ -8,10 +8,12 @@ mod evidence;
 mod experiment;
 mod figure;
 mod hackbench;
+mod hackbench_kernels;
 mod historical_report;
 mod json;
 mod measured;
 mod outcome;
+mod place;
 mod prediction;
 mod profile;
 mod published;
@@ -43,6 +45,9 @@ use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 const ALL: [&dyn HistoricalReport; 5] =
     [&semopbench::Semopbench, &dbt1::Dbt1, &profile::Profile, &volano::Volano, &hackbench::Hackbench];
 
+/// The reports whose comparison today's kernels allow: `--kernel`.
+const ON_KERNELS: [&dyn HistoricalReport; 1] = [&hackbench_kernels::HackbenchKernels];
+
 /// At least one report was not measured: docs/exit-codes.md.
 const INCOMPLETE: u8 = 4;
 const INTERRUPTED: u8 = 130;
@@ -55,15 +60,12 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     }
     outfile::try_files(&[("--json", options.json.as_deref())])?;
     lab::find_unspin()?;
-    let is_wanted = |report: &&dyn HistoricalReport| {
-        options.report == ReportChoice::All || report.choice() == options.report
-    };
-    let reports: Vec<&dyn HistoricalReport> = ALL.into_iter().filter(is_wanted).collect();
+    let reports = requested(options)?;
     let size = if options.quick { Size::Quick } else { Size::Full };
     let plan = TimePlan::of(&reports, size, &options.db);
     let interrupt = Interrupt::install()?;
     stdout::print(&heading(&plan, size))?;
-    let runner = ReportRunner { options, size, plan, interrupt };
+    let runner = ReportRunner { options, size, plan, interrupt, count: reports.len() };
     let (mut outcomes, mut texts) = (Vec::new(), Vec::new());
     for (index, &report) in reports.iter().enumerate() {
         let outcome = runner.measure(index, report);
@@ -92,12 +94,31 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Error> {
     })
 }
 
+/// The reports that the command line names.
+fn requested(options: &ReproduceOptions) -> Result<Vec<&'static dyn HistoricalReport>, Error> {
+    let known: &[&dyn HistoricalReport] = if options.kernel { &ON_KERNELS } else { &ALL };
+    let is_wanted = |report: &&&dyn HistoricalReport| {
+        options.report == ReportChoice::All || report.choice() == options.report
+    };
+    let wanted: Vec<&dyn HistoricalReport> = known.iter().filter(is_wanted).copied().collect();
+    if wanted.is_empty() {
+        let names: Vec<&str> = known.iter().map(|report| report.name()).collect();
+        return Err(Error::Usage(format!(
+            "--kernel: this report has no comparison of today's kernels: leave it out, or name {}",
+            names.join(" or ")
+        )));
+    }
+    Ok(wanted)
+}
+
 /// Measures the reports of one command, with its options, time plan and interrupt.
 struct ReportRunner<'o> {
     options: &'o ReproduceOptions,
     size: Size,
     plan: TimePlan,
     interrupt: Interrupt,
+    /// The number of reports.
+    count: usize,
 }
 
 impl ReportRunner<'_> {
@@ -143,7 +164,7 @@ impl ReportRunner<'_> {
         let left = duration(self.plan.left(index, spent).as_secs_f64());
         let part = match self.options.report {
             ReportChoice::All => {
-                format!("{name}, report {} of {}, at most {left} left for all", index + 1, ALL.len())
+                format!("{name}, report {} of {}, at most {left} left for all", index + 1, self.count)
             }
             _ => format!("{name}, at most {left} left"),
         };
@@ -195,7 +216,8 @@ mod tests {
     #[test]
     fn experiments_measure_their_pairs() {
         for size in [Size::Quick, Size::Full] {
-            for experiment in ALL.iter().flat_map(|report| report.experiments(size, "sqlite")) {
+            let reports = ALL.iter().chain(&ON_KERNELS);
+            for experiment in reports.flat_map(|report| report.experiments(size, "sqlite")) {
                 let names = unspin_trial::names(&experiment.command.settings()).unwrap();
                 assert!(!experiment.pairs.is_empty());
                 for pair in &experiment.pairs {
@@ -209,7 +231,7 @@ mod tests {
 
     #[test]
     fn each_report_has_its_name_and_its_figures() {
-        for report in ALL {
+        for report in ALL.into_iter().chain(ON_KERNELS) {
             let parsed = CommandLine::try_parse_from(["unspin", "reproduce", report.name()]).unwrap();
             let Command::Lab(LabCommand::Reproduce(options)) = parsed.command else {
                 panic!("{}", report.name())

@@ -1,7 +1,7 @@
 //! Tests that each quotation in the output occurs in a published report.
 
-use super::ALL;
 use super::figure::Figure;
+use super::{ALL, ON_KERNELS};
 
 /// The sentences of the reports that are quoted, as published; line breaks are blanks.
 const SENTENCES: [&str; 11] = [
@@ -43,7 +43,7 @@ fn is_exact(quotation: &str) -> bool {
 #[test]
 fn quotations_of_the_output_are_exact() {
     let mut count = 0;
-    for report in ALL {
+    for report in ALL.into_iter().chain(ON_KERNELS) {
         let mut texts: Vec<&str> = report.remarks().to_vec();
         let published = report.published();
         texts.extend(published.iter().map(|published| published.source));

@@ -1,7 +1,9 @@
 //! The printed outcome of one report.
 
 use super::evidence::Evidence;
+use super::measured::Measured;
 use super::outcome::{ReportOutcome, Shortcoming};
+use super::place::Place;
 use super::published::Published;
 use super::row::Row;
 use std::fmt::{self, Formatter};
@@ -50,8 +52,10 @@ impl fmt::Display for OutcomeText<'_, '_> {
             writeln!(f, "{}", paragraph(&text, 0))?;
         }
         write!(f, "{}", paragraph(&format!("The same: {}.", report.same()), 0))?;
-        writeln!(f, "{}", paragraph(&not_the_same(&outcome.published, report.not_the_same()), 0))?;
-        for measured in &outcome.measured {
+        writeln!(f, "{}", paragraph(&not_the_same(outcome), 0))?;
+        // Programs in virtual machines are not metered.
+        let is_metered = |measured: &&Measured| measured.report.kernels.iter().all(Option::is_none);
+        for measured in outcome.measured.iter().filter(is_metered) {
             write!(f, "{}", paragraph(&format!("Locks: {}", measured.experiment.what), 0))?;
             write!(f, "{}", LockTables(&measured.report))?;
         }
@@ -133,15 +137,21 @@ fn write_next(f: &mut Formatter<'_>, text: &str, command: &str) -> fmt::Result {
     f.write_str(&lines)
 }
 
-fn not_the_same(published: &[Published], text: &str) -> String {
-    let machine = Machine::this();
-    let cpus = published.first().map_or(0, |published| published.cpus);
-    let here = if machine.cpus == cpus as usize {
-        format!("{cpus} CPUs as then, but others")
-    } else {
-        format!("{} CPUs instead of {cpus}", machine.cpus)
+fn not_the_same(outcome: &ReportOutcome<'_>) -> String {
+    let cpus = outcome.published.first().map_or(0, |published| published.cpus as usize);
+    let text = outcome.report.not_the_same();
+    let (here, kernel) = match outcome.measured.first().map(|measured| Place::of(&measured.report)) {
+        Some(place) => (place.cpus(), place.kernel()),
+        None => {
+            let machine = Machine::this();
+            (format!("{} CPUs", machine.cpus), format!("Linux {}", machine.kernel))
+        }
     };
-    format!("Not the same: {here}, and Linux {}; {text}.", machine.kernel)
+    let here = match here == format!("{cpus} CPUs") {
+        true => format!("{here} as then, but others"),
+        false => format!("{here} instead of {cpus}"),
+    };
+    format!("Not the same: {here}, and {kernel}; {text}.")
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const INTERRUPTED: i32 = 130;
 pub const REPRODUCE: &str = "reproduce";
 
 /// The options of that command. The command line of unspin knows these and the next for its messages only.
-pub const REPRODUCE_OPTIONS: [&str; 4] = ["quick", "db", "json", "quiet"];
+pub const REPRODUCE_OPTIONS: [&str; 5] = ["quick", "kernel", "db", "json", "quiet"];
 
 /// The command that runs a command line in a virtual machine.
 pub const VM: &str = "vm";
