@@ -85,6 +85,17 @@ fn report_that_cannot_be_measured_is_named_and_has_its_exit_code() {
 }
 
 #[test]
+fn kernels_that_cannot_be_booted_are_named_with_the_package() {
+    let mut command = unspin(&["reproduce", "--quick", "--kernel", "hackbench"]);
+    let (out, err, code) = finish_with_progress(command.env("PATH", "/nonexistent"));
+    assert_eq!(code, Some(4), "{out}\n{err}");
+    assert!(out.contains("published, 4 CPUs: rt → vanilla [s]"), "{out}");
+    let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Missing on this machine: there is no qemu-system-x86_64 in PATH"), "{out}");
+    assert!(text.contains("apt-get install qemu-system-x86"), "{out}");
+}
+
+#[test]
 fn missing_unspin_is_named_with_the_command_that_installs_it() {
     let folder = tempfile::tempdir().unwrap();
     let lab = folder.path().join("unspin-lab");
@@ -100,7 +111,11 @@ fn missing_unspin_is_named_with_the_command_that_installs_it() {
 
 #[test]
 fn invalid_requests_are_one_line() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["reproduce", "--kernel", "dbt1"],
+            "has no comparison of today's kernels: leave it out, or name hackbench",
+        ),
         (&["reproduce", "tpcw"], "'tpcw' for '[REPORT]'"),
         (&["reproduce", "--fast"], "`unspin reproduce` has no --fast: "),
         (&["reproduce", "--db", "oracle"], "unspin: dbt1: --db oracle: give sqlite, postgres, or the URL"),
