@@ -339,14 +339,14 @@ static void count(int signal)
 	interrupts++;
 }
 
-/* Tells how often SIGINT came, two seconds after the first. */
+/* Tells how often SIGINT and SIGHUP came, two seconds after the first. */
 static int signals(void)
 {
 	struct sigaction action = {.sa_handler = count};
 	double until;
 	int i;
 
-	must(!sigaction(SIGINT, &action, NULL), "sigaction");
+	must(!sigaction(SIGINT, &action, NULL) && !sigaction(SIGHUP, &action, NULL), "sigaction");
 	printf("ready\n");
 	for (until = seconds(CLOCK_MONOTONIC) + LIMIT_S; !interrupts && seconds(CLOCK_MONOTONIC) < until;)
 		nap();

@@ -176,7 +176,7 @@ ejected() {
     grep -qx disabled $state || fails "the scheduler is still loaded"
 }
 
-# The keyboard's signal reaches the command once, and one that is ignored stays ignored.
+# A signal reaches the command once, and one that is ignored stays ignored.
 signals() {
     nohup unspin-sched mq -- sh -c 'grep SigIgn /proc/self/status; kill -HUP $$; echo goes on' >out 2>&1
     has out 'SigIgn:.*[13579bdf]$'
@@ -184,12 +184,12 @@ signals() {
     unspin-sched mq -- guest signals >out 2>&1 &
     wait_for enabled
     wait_for_line out ready
-    kill -INT $!
+    kill -HUP $!
     wait $!
     code=$?
     [ $code -eq 0 ] || { fails "exit code $code of a command that counts signals"; cat out; }
     has out '^1 signals$'
-    # From a terminal: to the whole group.
+    # The keyboard's goes to the whole group.
     guest terminal unspin-sched mq -- guest signals >out 2>&1
     has out '^1 signals'
 }
