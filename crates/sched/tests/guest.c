@@ -21,7 +21,7 @@
 
 #define MOST 8
 #define CPUS 2
-#define LIMIT_S 60
+#define LIMIT_S 30
 #define ANY_CPU (-1)
 
 /* What a process that spins tells: its turns on each CPU, and its CPU. */

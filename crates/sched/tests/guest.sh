@@ -87,8 +87,15 @@ of_guest() {
 }
 
 empties() { for scheduler in global mq; do of_guest $scheduler empties; done; }
-burst() { for scheduler in global mq; do of_guest $scheduler burst; done; }
 disabled() { for scheduler in global mq; do of_guest $scheduler disabled; done; }
+
+# Sleepers are woken while a CPU is idle, and on that CPU not all of them ran last.
+burst() {
+    for scheduler in global mq; do
+        of_guest $scheduler burst
+        has burst.json '"longest_idle": [1-9]'
+    done
+}
 
 # Beside tasks of the kernel's own scheduler, which precede.
 beside() {
