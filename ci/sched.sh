@@ -77,6 +77,6 @@ only_own='s/^\tif (relieve(cpu) || take(cpu))$/\tif (take(cpu) || 1 || relieve(c
 planted "$only_own" mq.bpf.c steals "FAILED steals: no '\"stolen\""
 planted "$only_own" mq.bpf.c empties "FAILED empties: exit code 1"
 planted 's/^\tcpu = claim_longest_idle(p);$/\tcpu = 0 ? claim_longest_idle(p) : -1;/' tasks.h burst "FAILED burst: no '\"longest_idle\""
-planted 's/^\t\tscx_bpf_reenqueue_local___v2___new();$/\t\t;/' tasks.h beside "FAILED beside: exit code 1"
+planted 's/^\t\tscx_bpf_reenqueue_local___v2___new();$/\t\t;/' tasks.h beside "FAILED beside: no '\"reenqueued\""
 planted 's/if (relieve(cpu) || take(cpu))/if (take(cpu) || (0 \&\& relieve(cpu)))/' mq.bpf.c crowd "FAILED crowd: exit code 1"
 pass "both schedulers run tasks, their counters add up, and planted defects are found"
