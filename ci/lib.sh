@@ -79,3 +79,11 @@ test_program() { # FOLDER TARGET
     [ -x "$found" ] || fail "cargo test builds no program $2 of $1"
     echo "$found"
 }
+
+# Whether this output of a virtual machine shows a fault of the translator of qemu (TCG), or a machine that did not boot, and so says
+# nothing about what ran in it; docs/vm.md. The panic is all that is seen of the kernel's "Oops: int3" where the console has errors only.
+emulator_failed() { # OUTPUT
+    local signs=('Oops: int3' 'Kernel panic - not syncing: Fatal exception in interrupt' 'attempt to multiply with overflow'
+        'the virtual machine did not boot within' 'ended before it had started the command' 'qemu cannot boot the virtual machine')
+    grep -qF "$(printf '%s\n' "${signs[@]}")" <<<"$1"
+}

@@ -27,6 +27,8 @@ void BPF_PROG(global_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t || !slot)
 		return;
+	if (enq_flags & SCX_ENQ_REENQ)
+		COUNT(reenqueued);
 	settle(t);
 	enter_queue(t, QUEUE);
 	t->state = QUEUED;
@@ -40,7 +42,7 @@ void BPF_PROG(global_enqueue, struct task_struct *p, u64 enq_flags)
 	cpu = t->claimed >= 0 ? t->claimed : claim_idle(p, scx_bpf_task_cpu(p));
 	t->claimed = -1;
 	if (cpu >= 0)
-		kick_idle(cpu);
+		wake_idle(cpu);
 }
 
 static void learn_lock(void)
@@ -91,11 +93,8 @@ void BPF_PROG(global_update_idle, s32 cpu, bool idle)
 	if (!own || !queue)
 		return;
 	own->idle_since = idle ? bpf_ktime_get_ns() : 0;
-	/* Once: the tasks that are there may be bound to other CPUs. */
-	if (idle && __sync_fetch_and_add(&queue->open, 0) && !own->has_rechecked) {
-		own->has_rechecked = 1;
-		kick_idle(cpu);
-	}
+	if (idle)
+		recheck_once(own, cpu, __sync_fetch_and_add(&queue->open, 0));
 }
 
 SEC("struct_ops.s/init_task")
@@ -119,6 +118,10 @@ void BPF_PROG(global_disable, struct task_struct *p)
 SEC("struct_ops.s/init")
 s32 BPF_PROG(global_init)
 {
+	s32 error = check_cpus();
+
+	if (error)
+		return error;
 	name_run_queue_locks();
 	return scx_bpf_create_dsq(QUEUE, -1);
 }
@@ -136,6 +139,7 @@ struct sched_ext_ops scheduler = {
 	.dispatch = (void *)global_dispatch,
 	.running = (void *)global_running,
 	.stopping = (void *)global_stopping,
+	.cpu_release = (void *)on_release,
 	.update_idle = (void *)global_update_idle,
 	.init_task = (void *)global_init_task,
 	.enable = (void *)global_enable,

@@ -59,6 +59,9 @@ struct sched_ext_entity {
 };
 
 struct task_struct {
+	int pid;
+	int prio;
+	unsigned int policy;
 	int nr_cpus_allowed;
 	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
@@ -84,6 +87,10 @@ struct scx_init_task_args {
 	bool fork;
 };
 
+struct scx_cpu_release_args {
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop
 
 struct bpf_iter_scx_dsq {
@@ -102,11 +109,12 @@ struct scx_bpf_dsq_insert_vtime_args {
 };
 
 /*
- * libbpf copies each member to the member of this name of the kernel's type. The time limit is the first, where the loader
- * writes it.
+ * libbpf copies each member to the member of this name of the kernel's type. The time limit and `cpu_release` are the first,
+ * where the loader writes them.
  */
 struct sched_ext_ops {
 	u32 timeout_ms;
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	u64 flags;
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
@@ -122,9 +130,14 @@ struct sched_ext_ops {
 	char name[128];
 };
 
-/* Values of the kernel's enums scx_public_consts, scx_dsq_id_flags, scx_ops_flags and scx_kick_flags. */
+/* Of the kernel's user API; the lowest urgency of the real-time classes, which a task of ours has only while it lends its lock. */
+#define SCHED_EXT 7
+#define MAX_RT_PRIO 100
+
+/* Values of the kernel's enums scx_public_consts, scx_dsq_id_flags, scx_enq_flags, scx_ops_flags and scx_kick_flags. */
 #define SCX_SLICE_DFL (20ULL * 1000 * 1000)
 #define SCX_DSQ_LOCAL ((1ULL << 63) | 2)
+#define SCX_ENQ_REENQ (1ULL << 40)
 #define SCX_OPS_KEEP_BUILTIN_IDLE (1ULL << 0)
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
@@ -134,6 +147,7 @@ s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
+s32 scx_bpf_pick_idle_cpu(const struct cpumask *cpus_allowed, u64 flags) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 u32 scx_bpf_nr_cpu_ids(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
@@ -151,6 +165,18 @@ void scx_bpf_dispatch_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vt
 bool scx_bpf_dsq_move_to_local___v2___new(u64 dsq_id, u64 enq_flags) __ksym __weak;
 bool scx_bpf_dsq_move_to_local___old(u64 dsq_id) __ksym __weak;
 bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+/* Linux 6.19 and later, from everywhere; before, from `cpu_release` alone. */
+void scx_bpf_reenqueue_local___v2___new(void) __ksym __weak;
+u32 scx_bpf_reenqueue_local___old(void) __ksym __weak;
+
+/* libbpf sets it. */
+extern int LINUX_KERNEL_VERSION __kconfig;
+
+/* Before Linux 6.17 the kernel calls `update_idle` before it marks the CPU as idle, and `enqueue` may run in between. */
+static inline bool is_marked_idle_late(void)
+{
+	return LINUX_KERNEL_VERSION < (6 << 16 | 17 << 8);
+}
 
 /* Puts the task into the local queue of its CPU: the CPU runs it next. */
 static inline void insert_local(struct task_struct *p, u64 enq_flags)

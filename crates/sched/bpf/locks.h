@@ -35,8 +35,8 @@ struct {
 	__type(value, u32);
 } lock_numbers SEC(".maps");
 
+/* The slow paths that a CPU is in. 0 is no lock. */
 struct waits {
-	u64 depth;
 	u64 lock[MAX_DEPTH];
 	u64 since[MAX_DEPTH];
 };
@@ -96,34 +96,49 @@ static void count_acquired(s32 queue, u64 times)
 		__sync_fetch_and_add(&use->acquired, times);
 }
 
+/*
+ * The kernel omits a BPF program that it calls while the same one runs on that CPU, so an end may be missing. Then its place is
+ * used again by the next wait for that lock, since a CPU waits for a lock once; or, as the oldest, when all places are in use.
+ */
+static u32 place_for(const struct waits *w, u64 lock)
+{
+	u32 place, found = 0;
+
+	for (place = 0; place < MAX_DEPTH; place++) {
+		if (w->lock[place] == lock)
+			return place;
+		if (w->lock[found] && (!w->lock[place] || w->since[place] < w->since[found]))
+			found = place;
+	}
+	return found;
+}
+
 static void begin_wait(u64 lock)
 {
-	u32 zero = 0;
+	u32 zero = 0, place;
 	struct waits *w = bpf_map_lookup_elem(&waits, &zero);
-	u64 depth;
 
 	if (!w)
 		return;
-	depth = w->depth++;
-	if (depth < MAX_DEPTH) {
-		w->lock[depth] = lock;
-		w->since[depth] = bpf_ktime_get_ns();
-	}
+	place = place_for(w, lock) & (MAX_DEPTH - 1);
+	w->since[place] = bpf_ktime_get_ns();
+	w->lock[place] = lock;
 }
 
 static void end_wait(u64 lock)
 {
-	u32 zero = 0, number = OTHER_LOCK, *known;
+	u32 zero = 0, number = OTHER_LOCK, place, *known;
 	struct waits *w = bpf_map_lookup_elem(&waits, &zero);
 	struct lock_use *use;
-	u64 depth, ns;
+	u64 ns;
 
-	if (!w || !w->depth)
+	if (!w)
 		return;
-	depth = --w->depth;
-	if (depth >= MAX_DEPTH || w->lock[depth] != lock)
+	place = place_for(w, lock) & (MAX_DEPTH - 1);
+	if (w->lock[place] != lock)
 		return;
-	ns = bpf_ktime_get_ns() - w->since[depth];
+	w->lock[place] = 0;
+	ns = bpf_ktime_get_ns() - w->since[place];
 	known = bpf_map_lookup_elem(&lock_numbers, &lock);
 	if (known)
 		number = *known;

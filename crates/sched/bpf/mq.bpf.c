@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0 */
 /*
  * One queue for each CPU, after the multi-queue (MQ) patch for Linux 2.4. Each queue publishes its best task that another
- * CPU may run. A CPU whose own queue is empty compares these summaries without a lock and takes from the best queue. A task
+ * CPU may run. A CPU with an empty queue compares these summaries without a lock and takes from the best queue. A task
  * that wakes goes to its last CPU if that is idle, else to the CPU that has been idle longest, else to the queue of its last.
  *
  * Why no task waits in the queue of a CPU that sleeps: the kernel calls `enqueue` for a CPU's queue, and inserts the task,
@@ -135,16 +135,12 @@ s32 BPF_PROG(mq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	struct task *t = task_of(p);
 	s32 cpu = claim_idle(p, prev_cpu);
 
-	if (!t || cpu < 0)
-		return prev_cpu;
-	settle(t);
-	t->state = DIRECT;
-	COUNT(direct);
-	insert_local(p, 0);
-	return cpu;
+	if (t)
+		t->claimed = cpu;
+	return cpu >= 0 ? cpu : prev_cpu;
 }
 
-/* The queue of the task's CPU: the one whose run queue's lock the kernel holds. */
+/* The queue of the task's CPU: the kernel holds the lock of that CPU's run queue. */
 static s32 home_of(const struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p), count = scx_bpf_nr_cpu_ids(), other;
@@ -174,7 +170,15 @@ static void wake_for(const struct task_struct *p, s32 queue, bool is_open)
 	if (cpu < 0 && queue != scx_bpf_task_cpu(p))
 		cpu = queue;
 	if (cpu >= 0)
-		kick_idle(cpu);
+		wake_idle(cpu);
+}
+
+/* Whether the task may be put into the local queue of its CPU: it was claimed for it, and no task of a higher class came first. */
+static bool may_run_at_once(const struct task *t, s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+
+	return t->claimed == cpu && slot && !slot->taken_since;
 }
 
 SEC("struct_ops/enqueue")
@@ -187,7 +191,18 @@ void BPF_PROG(mq_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t || !slot)
 		return;
+	if (enq_flags & SCX_ENQ_REENQ)
+		COUNT(reenqueued);
 	settle(t);
+	/* Not in `select_cpu`: only here the lock of the CPU's run queue is held, and no task of a higher class comes in between. */
+	if (may_run_at_once(t, scx_bpf_task_cpu(p))) {
+		t->claimed = -1;
+		t->state = DIRECT;
+		COUNT(direct);
+		insert_local(p, enq_flags);
+		return;
+	}
+	t->claimed = -1;
 	enter_queue(t, queue);
 	t->state = QUEUED;
 	COUNT(enqueued);
@@ -201,10 +216,39 @@ void BPF_PROG(mq_enqueue, struct task_struct *p, u64 enq_flags)
 	wake_for(p, queue, is_open);
 }
 
+/*
+ * Takes a task from the queue of a CPU that has run tasks of higher classes for longer than a slice, although the own queue may
+ * have tasks: its tasks would wait as long as no other CPU is without any. Every second slice at most.
+ */
+static bool relieve(s32 cpu)
+{
+	s32 count = scx_bpf_nr_cpu_ids(), other;
+	struct slot *own = slot_of(cpu);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!own || now - own->relieved_at < 2 * SCX_SLICE_DFL)
+		return false;
+	own->relieved_at = now;
+	bpf_for(other, 0, count) {
+		struct slot *slot = slot_of(other);
+		u64 since = slot ? slot->taken_since : 0;
+
+		if (other == cpu || !since || (s64)(now - since) < (s64)SCX_SLICE_DFL || !slot->open)
+			continue;
+		if (take(other)) {
+			COUNT(stolen);
+			return true;
+		}
+	}
+	return false;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(mq_dispatch, s32 cpu, struct task_struct *prev)
 {
-	if (take(cpu) || steal(cpu))
+	if (relieve(cpu) || take(cpu))
+		return;
+	if (steal(cpu))
 		return;
 	take(cpu);
 }
@@ -251,12 +295,12 @@ void BPF_PROG(mq_update_idle, s32 cpu, bool idle)
 		return;
 	/*
 	 * The kernel has marked the CPU as idle before. `enqueue` counts the task as open, and then looks for an idle CPU. So
-	 * one of the two sees the other. Once: the tasks that are there may be bound to other CPUs.
+	 * one of the two sees the other.
 	 */
-	if (scx_bpf_dsq_nr_queued(cpu) || (!own->has_rechecked && any_open(cpu))) {
-		own->has_rechecked = 1;
+	if (scx_bpf_dsq_nr_queued(cpu))
 		kick_idle(cpu);
-	}
+	else
+		recheck_once(own, cpu, any_open(cpu));
 }
 
 SEC("struct_ops.s/init_task")
@@ -280,10 +324,10 @@ void BPF_PROG(mq_disable, struct task_struct *p)
 SEC("struct_ops.s/init")
 s32 BPF_PROG(mq_init)
 {
-	s32 count = scx_bpf_nr_cpu_ids(), cpu, error;
+	s32 count = scx_bpf_nr_cpu_ids(), cpu, error = check_cpus();
 
-	if (count > MAX_CPUS)
-		return -7; /* E2BIG */
+	if (error)
+		return error;
 	name_run_queue_locks();
 	bpf_for(cpu, 0, count) {
 		error = scx_bpf_create_dsq(cpu, -1);
@@ -306,6 +350,7 @@ struct sched_ext_ops scheduler = {
 	.dispatch = (void *)mq_dispatch,
 	.running = (void *)mq_running,
 	.stopping = (void *)mq_stopping,
+	.cpu_release = (void *)on_release,
 	.update_idle = (void *)mq_update_idle,
 	.init_task = (void *)mq_init_task,
 	.enable = (void *)mq_enable,

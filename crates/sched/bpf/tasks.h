@@ -20,13 +20,15 @@ struct counters {
 	u64 direct;
 	/* Tasks taken from a queue of ours in order to run. */
 	u64 dispatched;
-	/* Runs that began, by how the task had been handed over; `resumed`: by the kernel alone, after a preemption. */
+	/* Runs that began, by how the task had been handed over; `resumed`: by the kernel alone. */
 	u64 runs_queued;
 	u64 runs_direct;
 	u64 resumed;
 	u64 stops;
 	/* Tasks that left a queue without a run: other affinity, other class, end. */
 	u64 withdrawn;
+	/* Tasks that were in the local queue of a CPU when a task of a higher class took it, and were enqueued again. */
+	u64 reenqueued;
 	/* Of `dispatched`: from the queue of another CPU. */
 	u64 stolen;
 	/* Idle CPUs chosen for a task: its last, the one that was idle longest; one woken in order to steal it. */
@@ -103,7 +105,10 @@ struct slot {
 	u64 has_rechecked;
 	/* The address of the queue's lock is known. */
 	u64 lock_known;
-	u64 pad[2];
+	/* Since when the CPU runs tasks of higher classes; 0: it does not. */
+	u64 taken_since;
+	/* When the CPU last took a task from the queue of a CPU that runs tasks of higher classes. */
+	u64 relieved_at;
 } __attribute__((aligned(64)));
 
 struct slot slots[MAX_CPUS] SEC(".bss.slots");
@@ -117,6 +122,12 @@ static struct slot *slot_of(s32 cpu)
 	/* The verifier sees no other bound: the compiler moves the one above. */
 	barrier_var(index);
 	return &slots[index & (MAX_CPUS - 1)];
+}
+
+/* E2BIG: the machine has more CPUs than there are slots. */
+static s32 check_cpus(void)
+{
+	return scx_bpf_nr_cpu_ids() > MAX_CPUS ? -7 : 0;
 }
 
 static struct task *task_of(struct task_struct *p)
@@ -172,7 +183,32 @@ static void kick_idle(s32 cpu)
 	COUNT(kicks);
 }
 
-/* Claims the idle CPU that has been idle longest, of those on which the task may run; -1: there is none. */
+/* Wakes the CPU for a task. If it finds none and goes idle again, it looks at the queues once more then. */
+static void wake_idle(s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+
+	if (slot)
+		slot->has_rechecked = 0;
+	kick_idle(cpu);
+}
+
+/*
+ * The CPU goes idle, and looks at the queues once more: if tasks wait, or if the kernel marks it as idle only after this call.
+ * Once, since the tasks that are there may be bound to other CPUs.
+ */
+static void recheck_once(struct slot *own, s32 cpu, bool tasks_wait)
+{
+	if (own->has_rechecked || !(tasks_wait || is_marked_idle_late()))
+		return;
+	own->has_rechecked = 1;
+	kick_idle(cpu);
+}
+
+/*
+ * Claims the idle CPU that has been idle longest, of those on which the task may run; -1: there is none. Where other wakers
+ * are quicker each time, and where it is not known how long a CPU has been idle, the kernel chooses.
+ */
 static s32 claim_longest_idle(const struct task_struct *p)
 {
 	s32 count = scx_bpf_nr_cpu_ids(), cpu, attempt;
@@ -193,12 +229,13 @@ static s32 claim_longest_idle(const struct task_struct *p)
 			}
 		}
 		if (found < 0)
-			return -1;
+			break;
 		if (scx_bpf_test_and_clear_cpu_idle(found))
 			return found;
 		tried = oldest;
 	}
-	return -1;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return cpu >= 0 ? cpu : -1;
 }
 
 /* The MQ patch's choice of a CPU for a task that wakes: its last if that is idle, else the longest idle, else -1. */
@@ -230,7 +267,7 @@ static void enter_queue(struct task *t, s32 queue)
 		t->vtime = to->clock - SCX_SLICE_DFL;
 }
 
-/* `queue_of_cpu`: the queue whose clock counts on this CPU. */
+/* `queue_of_cpu`: the queue with the clock that counts on this CPU. */
 static void begin_run(struct task_struct *p, s32 queue_of_cpu)
 {
 	struct task *t = task_of(p);
@@ -247,6 +284,7 @@ static void begin_run(struct task_struct *p, s32 queue_of_cpu)
 		COUNT(resumed);
 	close_task(t);
 	t->state = AWAY;
+	t->claimed = -1;
 	if (t->cpu >= 0 && t->cpu != cpu)
 		COUNT(migrations);
 	t->cpu = cpu;
@@ -265,6 +303,44 @@ static void end_run(struct task_struct *p)
 	COUNT(stops);
 	if (t && t->started)
 		t->vtime += (bpf_ktime_get_ns() - t->started) * 100 / (weight ? weight : 100);
+}
+
+/* Whether the task runs before all tasks of ours: it is of a higher class, and not the idle task. */
+static bool precedes(const struct task_struct *p)
+{
+	return p->pid && (p->policy != SCHED_EXT || p->prio < MAX_RT_PRIO);
+}
+
+/*
+ * A task in the local queue of a CPU can leave it only by the hand of the kernel, which takes it from there here and calls
+ * `enqueue`. So it does not wait for a task of a higher class, while another CPU could run it: after a preemption the kernel
+ * puts it there, too. Called with the run queue's lock held, and the switch follows.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct slot *slot = slot_of(bpf_get_smp_processor_id());
+
+	if (!slot)
+		return 0;
+	if (!precedes(next)) {
+		slot->taken_since = 0;
+		return 0;
+	}
+	slot->has_rechecked = 0;
+	if (!slot->taken_since)
+		slot->taken_since = bpf_ktime_get_ns();
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new) && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
+		scx_bpf_reenqueue_local___v2___new();
+	return 0;
+}
+
+/* The same before Linux 6.19. The loader removes it from the operations of later kernels. */
+SEC("struct_ops/cpu_release")
+void BPF_PROG(on_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	if (bpf_ksym_exists(scx_bpf_reenqueue_local___old))
+		scx_bpf_reenqueue_local___old();
 }
 
 static s32 begin_task(struct task_struct *p)

@@ -4,7 +4,9 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::locks::{LockClass, LockUse};
 use crate::options::{Kind, Options};
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Func;
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel};
 use std::ffi::OsStr;
 use std::fs;
 use std::sync::Mutex;
@@ -16,10 +18,21 @@ const MQ: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mq.bpf.o"));
 const MAX_CPUS: u32 = 512;
 const OTHER_LOCK: u32 = 2 * MAX_CPUS;
 
+/// Tells that a CPU runs a task of a higher class.
+const SWITCH_PROGRAM: &str = "on_switch";
+/// Puts tasks into a queue again, on kernels where `on_switch` may not.
+const RELEASE_PROGRAM: &str = "on_release";
+/// The function of the kernel by which `on_switch` does that: Linux 6.19.
+const REENQUEUE_FROM_EVERYWHERE: &str = "scx_bpf_reenqueue_local___v2";
+
 /// The programs of bpf/locks.h.
 const LOCK_PROGRAMS: [&str; 4] = ["native_begin", "native_end", "pv_begin", "pv_end"];
 /// Those without which no lock is measured. The others are for guests of KVM.
 const NEEDED: [&str; 2] = ["native_begin", "native_end"];
+/// What the others trace. Kernels without CONFIG_PARAVIRT_SPINLOCKS do not have it.
+const GUEST_SLOW_PATH: &str = "__pv_queued_spin_lock_slowpath";
+/// Where the operation `cpu_release` is in `struct sched_ext_ops` of bpf/kernel.h.
+const CPU_RELEASE: usize = 8;
 
 /// Lines of the verifier's refusal that are shown.
 const LAST_LINES: usize = 8;
@@ -33,8 +46,8 @@ pub struct Scheduler {
     kind: Kind,
     /// The scheduler is loaded as long as this exists.
     attached: Option<Link>,
-    /// The programs that measure locks.
-    lock_programs: Vec<Link>,
+    /// The programs beside it: that of task switches, those that measure locks.
+    tracing: Vec<Link>,
 }
 
 /// How the kernel ended it.
@@ -51,9 +64,9 @@ impl Scheduler {
         let kind = options.scheduler;
         let open = open(options).map_err(|error| refused(kind, &error))?;
         let mut object = open.load().map_err(|error| refused(kind, &error))?;
-        let lock_programs = if options.locks { attach_lock_programs(&mut object)? } else { Vec::new() };
+        let tracing = attach_tracing(&mut object)?;
         let attached = attach(&mut object).map_err(|error| not_enabled(kind, &error))?;
-        Ok(Scheduler { object, kind, attached: Some(attached), lock_programs })
+        Ok(Scheduler { object, kind, attached: Some(attached), tracing })
     }
 
     /// How the kernel has ended the scheduler, if it has, while it was to be loaded.
@@ -101,8 +114,8 @@ impl Scheduler {
 
     /// Returns when the kernel's own scheduler has all tasks again.
     pub fn unload(&mut self) {
-        self.lock_programs.clear();
         self.attached = None;
+        self.tracing.clear();
     }
 
     fn per_cpu(&self, map: &str, key: u32) -> Result<Vec<Vec<u8>>, Error> {
@@ -129,48 +142,69 @@ fn cannot_read(map: &str, error: &libbpf_rs::Error) -> Error {
     Error::Failed(format!("{map} of the scheduler cannot be read: {error}"))
 }
 
-/// Opens the object file and sets what the options say.
+/// Opens the object file and sets what the options and the kernel say.
 fn open(options: &Options) -> libbpf_rs::Result<OpenObject> {
     let bytes = if options.scheduler == Kind::Global { GLOBAL } else { MQ };
     let mut open = ObjectBuilder::default().open_memory(bytes)?;
+    let kernel = Btf::from_vmlinux()?;
+    let has_function = |name: &str| kernel.type_by_name::<Func<'_>>(name).is_some();
+    let reenqueues_at_switch = has_function(REENQUEUE_FROM_EVERYWHERE);
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        let value = match name.as_str() {
-            ".rodata.settings" => u32::from(options.locks),
-            "scheduler" => options.timeout_ms,
-            _ => continue,
-        };
         // Both have it as the first field.
-        if let Some(field) = map.initial_value_mut().and_then(|value| value.get_mut(..4)) {
-            field.copy_from_slice(&value.to_ne_bytes());
+        match name.as_str() {
+            ".rodata.settings" => set(&mut map, 0, &u32::from(options.locks).to_ne_bytes()),
+            "scheduler" => {
+                set(&mut map, 0, &options.timeout_ms.to_ne_bytes());
+                if reenqueues_at_switch {
+                    set(&mut map, CPU_RELEASE, &[0; 8]);
+                }
+            }
+            _ => {}
         }
     }
     for mut program in open.progs_mut() {
-        if LOCK_PROGRAMS.iter().any(|name| program.name() == OsStr::new(name)) {
-            let is_needed = NEEDED.iter().any(|name| program.name() == OsStr::new(name));
-            program.set_autoload(options.locks && (is_needed || is_kvm_guest()));
+        let name = program.name().to_string_lossy().into_owned();
+        if name == RELEASE_PROGRAM && reenqueues_at_switch {
+            program.set_autoload(false);
+        } else if LOCK_PROGRAMS.contains(&name.as_str()) {
+            let is_used = NEEDED.contains(&name.as_str()) || is_guest() && has_function(GUEST_SLOW_PATH);
+            program.set_autoload(options.locks && is_used);
         }
     }
     Ok(open)
 }
 
+/// Sets these bytes of a map's initial value.
+fn set(map: &mut OpenMapMut<'_>, offset: usize, bytes: &[u8]) {
+    if let Some(field) = map.initial_value_mut().and_then(|value| value.get_mut(offset..offset + bytes.len()))
+    {
+        field.copy_from_slice(bytes);
+    }
+}
+
 /// Guests of KVM and Xen wait for spin locks in another function.
-fn is_kvm_guest() -> bool {
+fn is_guest() -> bool {
     fs::read_to_string("/sys/hypervisor/type").is_ok()
         || fs::read_to_string("/proc/cpuinfo")
             .is_ok_and(|text| text.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-fn attach_lock_programs(object: &mut Object) -> Result<Vec<Link>, Error> {
+/// Attaches the programs that are loaded and are no operations of the scheduler.
+fn attach_tracing(object: &mut Object) -> Result<Vec<Link>, Error> {
     let mut links = Vec::new();
-    for program in object.progs_mut() {
-        if !LOCK_PROGRAMS.iter().any(|name| program.name() == OsStr::new(name)) || !program.autoload() {
+    for program in object.progs_mut().filter(|program| program.autoload()) {
+        let name = program.name().to_string_lossy().into_owned();
+        let is_switch = name == SWITCH_PROGRAM;
+        if !is_switch && !LOCK_PROGRAMS.contains(&name.as_str()) {
             continue;
         }
         let link = program.attach().map_err(|error| {
-            Error::Failed(format!(
-                "--locks: the kernel's slow path of spin locks cannot be traced: {error}: omit --locks"
-            ))
+            Error::Failed(if is_switch {
+                format!("the kernel's task switches cannot be traced: {error}: use a kernel with CONFIG_DEBUG_INFO_BTF=y")
+            } else {
+                format!("--locks: the kernel's slow path of spin locks cannot be traced: {error}: omit --locks")
+            })
         })?;
         links.push(link);
     }

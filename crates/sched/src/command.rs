@@ -29,6 +29,11 @@ impl Running {
         })
     }
 
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Waits until the command has ended, the time is up, or a signal has arrived.
     pub fn wait_at_most(&mut self, time: Duration) -> Result<Option<ExitStatus>, Error> {
         let waited = child::has_ended_within(self.0.id(), time);

@@ -2,108 +2,74 @@
 
 use serde::Serialize;
 
-/// The counters of all CPUs together: `struct counters` of bpf/tasks.h, field by field.
-#[derive(Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Counters {
-    /// Tasks put into a queue of the scheduler.
-    pub enqueued: u64,
-    /// Tasks put into the local queue of an idle CPU.
-    pub direct: u64,
-    /// Tasks taken from a queue in order to run.
-    pub dispatched: u64,
-    /// Runs of tasks that had been enqueued.
-    pub runs_queued: u64,
-    /// Runs of tasks that had been put into a local queue.
-    pub runs_direct: u64,
-    /// Runs that the kernel began by itself, after a task of a higher class had preempted.
-    pub resumed: u64,
-    /// Runs that ended.
-    pub stops: u64,
-    /// Tasks that left a queue without a run.
-    pub withdrawn: u64,
-    /// Of `dispatched`: from the queue of another CPU.
-    pub stolen: u64,
-    /// Tasks for which their last CPU was idle, and was woken.
-    pub last_idle: u64,
-    /// Tasks for which the CPU that had been idle longest was woken.
-    pub longest_idle: u64,
-    /// Idle CPUs that were woken in order to steal.
-    pub thief_woken: u64,
-    /// Runs on another CPU than the run before.
-    pub migrations: u64,
-    /// Kicks of idle CPUs.
-    pub kicks: u64,
-    /// Tasks that came under the scheduler.
-    pub tasks: u64,
-    /// Tasks that left it.
-    pub left: u64,
+/// Declares the counters, in the order of `struct counters` of bpf/tasks.h.
+macro_rules! counters {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// The counters of all CPUs together: `struct counters` of bpf/tasks.h, field by field.
+        #[derive(Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+        pub struct Counters {
+            $($(#[$doc])+ pub $name: u64,)+
+        }
+
+        /// Number of counters.
+        const FIELDS: usize = [$(stringify!($name)),+].len();
+
+        impl Counters {
+            fn from_words([$($name),+]: [u64; FIELDS]) -> Counters {
+                Counters { $($name),+ }
+            }
+
+            /// The sum of two CPUs' counters.
+            pub fn plus(self, other: Counters) -> Counters {
+                Counters { $($name: self.$name + other.$name),+ }
+            }
+        }
+    };
 }
 
-/// Number of counters.
-const FIELDS: usize = 16;
+counters! {
+    /// Tasks put into a queue of the scheduler.
+    enqueued,
+    /// Tasks put into the local queue of an idle CPU.
+    direct,
+    /// Tasks taken from a queue in order to run.
+    dispatched,
+    /// Runs of tasks that had been enqueued.
+    runs_queued,
+    /// Runs of tasks that had been put into a local queue.
+    runs_direct,
+    /// Runs that the kernel began by itself, without handing the task to the scheduler before.
+    resumed,
+    /// Runs that ended.
+    stops,
+    /// Tasks that left a queue without a run.
+    withdrawn,
+    /// Tasks that were in the local queue of a CPU when a task of a higher class took it, and were enqueued again.
+    reenqueued,
+    /// Of `dispatched`: from the queue of another CPU.
+    stolen,
+    /// Tasks for which their last CPU was idle, and was woken.
+    last_idle,
+    /// Tasks for which the CPU that had been idle longest was woken.
+    longest_idle,
+    /// Idle CPUs that were woken in order to steal.
+    thief_woken,
+    /// Runs on another CPU than the run before.
+    migrations,
+    /// Kicks of idle CPUs.
+    kicks,
+    /// Tasks that came under the scheduler.
+    tasks,
+    /// Tasks that left it.
+    left,
+}
 
 impl Counters {
     /// The counters of one CPU, as the kernel hands them out; None if there are too few bytes.
     pub fn parse(bytes: &[u8]) -> Option<Counters> {
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
-            .collect();
-        let words: [u64; FIELDS] = words.try_into().ok()?;
-        let [
-            enqueued,
-            direct,
-            dispatched,
-            runs_queued,
-            runs_direct,
-            resumed,
-            stops,
-            withdrawn,
-            stolen,
-            last_idle,
-            ..,
-        ] = words;
-        let [.., longest_idle, thief_woken, migrations, kicks, tasks, left] = words;
-        Some(Counters {
-            enqueued,
-            direct,
-            dispatched,
-            runs_queued,
-            runs_direct,
-            resumed,
-            stops,
-            withdrawn,
-            stolen,
-            last_idle,
-            longest_idle,
-            thief_woken,
-            migrations,
-            kicks,
-            tasks,
-            left,
-        })
-    }
-
-    /// The sum of two CPUs' counters.
-    pub fn plus(self, other: Counters) -> Counters {
-        Counters {
-            enqueued: self.enqueued + other.enqueued,
-            direct: self.direct + other.direct,
-            dispatched: self.dispatched + other.dispatched,
-            runs_queued: self.runs_queued + other.runs_queued,
-            runs_direct: self.runs_direct + other.runs_direct,
-            resumed: self.resumed + other.resumed,
-            stops: self.stops + other.stops,
-            withdrawn: self.withdrawn + other.withdrawn,
-            stolen: self.stolen + other.stolen,
-            last_idle: self.last_idle + other.last_idle,
-            longest_idle: self.longest_idle + other.longest_idle,
-            thief_woken: self.thief_woken + other.thief_woken,
-            migrations: self.migrations + other.migrations,
-            kicks: self.kicks + other.kicks,
-            tasks: self.tasks + other.tasks,
-            left: self.left + other.left,
-        }
+        let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let words: Vec<u64> = words.collect();
+        words.try_into().ok().map(Counters::from_words)
     }
 
     /// Runs that began.
@@ -191,10 +157,7 @@ mod tests {
     fn counters_are_parsed_in_order() {
         let bytes: Vec<u8> = (1..=FIELDS as u64).flat_map(u64::to_ne_bytes).collect();
         let counters = Counters::parse(&bytes).unwrap();
-        assert_eq!(
-            (counters.enqueued, counters.last_idle, counters.longest_idle, counters.left),
-            (1, 10, 11, 16)
-        );
+        assert_eq!((counters.enqueued, counters.reenqueued, counters.stolen, counters.left), (1, 9, 10, 17));
         assert_eq!(Counters::parse(&bytes[8..]), None);
         let twice: Vec<u8> = (1..=FIELDS as u64).flat_map(|word| (2 * word).to_ne_bytes()).collect();
         assert_eq!(Some(counters.plus(counters)), Counters::parse(&twice));

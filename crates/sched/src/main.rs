@@ -23,6 +23,7 @@ mod error;
 mod locks;
 mod options;
 mod session;
+mod signals;
 mod statistics;
 
 use options::Options;

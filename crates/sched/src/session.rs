@@ -6,13 +6,11 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::locks::{self, Window};
 use crate::options::Options;
+use crate::signals::Signals;
 use crate::statistics::Statistics;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often the session looks whether the kernel has ended the scheduler.
@@ -29,10 +27,10 @@ enum Ending {
 /// Loads the scheduler, runs the command, unloads the scheduler, prints the statistics.
 pub fn run(options: &Options) -> Result<ExitCode, Error> {
     let output = options.stats.as_ref().filter(|path| path.as_os_str() != "-").map(create).transpose()?;
-    let signal = signals()?;
+    let mut signals = Signals::install()?;
     let mut scheduler = Scheduler::load(options)?;
     let begun = Instant::now();
-    let ending = wait(options, &scheduler, &signal);
+    let ending = wait(options, &scheduler, &mut signals);
     let at_unload = scheduler.counters()?;
     let seconds = begun.elapsed().as_secs_f64();
     // Without a command the caller gets to know from the kernel's state that the scheduler is loaded.
@@ -54,32 +52,21 @@ fn create(path: &std::path::PathBuf) -> Result<File, Error> {
         .map_err(|error| Error::Failed(format!("--stats {}: {error}: choose another file", path.display())))
 }
 
-/// The number of the last signal that asked this process to end; 0: none.
-fn signals() -> Result<Arc<AtomicUsize>, Error> {
-    let last = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)
-            .map_err(|error| Error::Failed(format!("signals cannot be handled: {error}")))?;
-    }
-    Ok(last)
-}
-
-fn wait(options: &Options, scheduler: &Scheduler, signal: &AtomicUsize) -> Result<Ending, Error> {
+fn wait(options: &Options, scheduler: &Scheduler, signals: &mut Signals) -> Result<Ending, Error> {
     match options.command.as_slice() {
-        [] => Ok(wait_for_signal(options, scheduler, signal)),
-        line => wait_for_command(Running::start(line)?, scheduler, signal),
+        [] => Ok(wait_for_signal(options, scheduler, signals)),
+        line => wait_for_command(Running::start(line)?, scheduler, signals),
     }
 }
 
-fn wait_for_signal(options: &Options, scheduler: &Scheduler, signal: &AtomicUsize) -> Ending {
+fn wait_for_signal(options: &Options, scheduler: &Scheduler, signals: &mut Signals) -> Ending {
     let begun = Instant::now();
     let limit = options.seconds.map(|seconds| Duration::from_secs(seconds.into()));
     loop {
         if scheduler.end().is_some() {
             return Ending::Ejected;
         }
-        // Relaxed: a number.
-        if signal.load(Ordering::Relaxed) != 0 || limit.is_some_and(|limit| begun.elapsed() >= limit) {
+        if signals.have_come() || limit.is_some_and(|limit| begun.elapsed() >= limit) {
             return Ending::Code(0);
         }
         let rest = limit.map_or(LOOK, |limit| limit.saturating_sub(begun.elapsed()));
@@ -90,7 +77,7 @@ fn wait_for_signal(options: &Options, scheduler: &Scheduler, signal: &AtomicUsiz
 fn wait_for_command(
     mut running: Running,
     scheduler: &Scheduler,
-    signal: &AtomicUsize,
+    signals: &mut Signals,
 ) -> Result<Ending, Error> {
     loop {
         if let Some(status) = running.wait_at_most(LOOK)? {
@@ -103,10 +90,8 @@ fn wait_for_command(
             running.end();
             return Ok(Ending::Ejected);
         }
-        // Relaxed: a number.
-        match signal.swap(0, Ordering::Relaxed) {
-            0 => {}
-            number => running.pass_on(number as i32),
+        for signal in signals.take_for(running.pid()) {
+            running.pass_on(signal);
         }
     }
 }
@@ -118,7 +103,8 @@ fn statistics(
     seconds: f64,
 ) -> Result<Statistics, Error> {
     let counters = scheduler.counters()?;
-    let tasks_at_unload = at_unload.tasks - at_unload.left;
+    // The counters of the CPUs are read one after another: a task may come on one and leave on another meanwhile.
+    let tasks_at_unload = at_unload.tasks.saturating_sub(at_unload.left);
     let contradictions = counters.contradictions(tasks_at_unload);
     Ok(Statistics {
         scheduler: options.scheduler.name(),

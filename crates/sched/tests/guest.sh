@@ -35,6 +35,14 @@ wait_for() { # STATE
     fails "the state is not $1"
 }
 
+wait_for_line() { # FILE TEXT
+    for _ in $(seq 300); do
+        if grep -q "$2" "$1"; then return; fi
+        sleep 0.1
+    done
+    fails "no $2 in $1"
+}
+
 progress() {
     for scheduler in global mq; do
         run 0 $scheduler --stats $scheduler.json -- unspin hackbench -g 1 -l 20
@@ -71,6 +79,33 @@ chat() {
         sums chat.json
     done
 }
+
+# of_guest SCHEDULER TEST: a program of guest.c under the scheduler.
+of_guest() {
+    run 0 "$1" --stats "$2.json" -- guest "$2"
+    sums "$2.json"
+}
+
+empties() { for scheduler in global mq; do of_guest $scheduler empties; done; }
+disabled() { for scheduler in global mq; do of_guest $scheduler disabled; done; }
+
+# Sleepers are woken while a CPU is idle, and on that CPU not all of them ran last.
+burst() {
+    for scheduler in global mq; do
+        of_guest $scheduler burst
+        has burst.json '"longest_idle": [1-9]'
+    done
+}
+
+# Beside tasks of the kernel's own scheduler, which precede.
+beside() {
+    for scheduler in global mq; do
+        of_guest $scheduler beside
+        has beside.json '"reenqueued": [1-9]'
+    done
+}
+
+crowd() { for scheduler in global mq; do of_guest $scheduler crowd; done; }
 
 policy() {
     run 0 mq -- sh -c 'set -- $(cat /proc/self/stat); shift 40; echo "policy $1"'
@@ -148,7 +183,25 @@ ejected() {
     grep -qx disabled $state || fails "the scheduler is still loaded"
 }
 
-[ $# -gt 0 ] || set -- progress steals bound chat policy locks codes user second killed ejected
+# A signal reaches the command once, and one that is ignored stays ignored.
+signals() {
+    nohup unspin-sched mq -- sh -c 'grep SigIgn /proc/self/status; kill -HUP $$; echo goes on' >out 2>&1
+    has out 'SigIgn:.*[13579bdf]$'
+    has out 'goes on'
+    unspin-sched mq -- guest signals >out 2>&1 &
+    wait_for enabled
+    wait_for_line out ready
+    kill -HUP $!
+    wait $!
+    code=$?
+    [ $code -eq 0 ] || { fails "exit code $code of a command that counts signals"; cat out; }
+    has out '^1 signals$'
+    # The keyboard's goes to the whole group.
+    guest terminal unspin-sched mq -- guest signals >out 2>&1
+    has out '^[^0-9]*1 signals'
+}
+
+[ $# -gt 0 ] || set -- progress steals bound empties burst beside crowd disabled chat policy locks codes user second signals killed ejected
 for test in "$@"; do
     before=$failed failed=0
     $test
