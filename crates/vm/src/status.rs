@@ -20,7 +20,7 @@ pub(crate) struct CommandEnd {
     pub code: i32,
     /// Its time, by the guest's clock.
     pub wall: Duration,
-    /// CPU time in user mode of the command and of the children that it waited for.
+    /// CPU time in user mode of the command and of all processes that came from it, also of those that were killed at its end.
     pub user: Duration,
     /// CPU time in the kernel, likewise.
     pub system: Duration,

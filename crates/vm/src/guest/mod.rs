@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_sys::child::{self, End};
+use unspin_sys::child::{self, End, Usage};
 
 /// The argument by which a program is told that it is this process.
 pub const ARGUMENT: &str = "vm-init";
@@ -62,29 +62,44 @@ fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result
     let start = Instant::now();
     let mut process = started.spawn()?;
     let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
-    let end = wait(process.id(), start)?;
+    let (code, used) = wait(process.id())?;
+    let wall = start.elapsed();
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    let used = sum(used, remaining());
     for pump in pumps {
         // A pump that panicked has said so on the console.
         let _ = pump.join();
     }
-    Ok(end)
+    let time = Duration::from_micros;
+    Ok(CommandEnd { code, wall, user: time(used.user_us), system: time(used.system_us) })
 }
 
-/// Waits for the command. Orphans, which the kernel gives to the first process, are waited for meanwhile.
-fn wait(command: u32, start: Instant) -> std::io::Result<CommandEnd> {
+/// Waits for the command. Returns its exit code, and what all processes have used that have ended until then: the kernel gives
+/// orphans to the first process, so that each is waited for by its parent, or here.
+fn wait(command: u32) -> std::io::Result<(i32, Usage)> {
+    let mut used = Usage::default();
     loop {
         let ended = child::wait_any().map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
+        used += ended.usage;
         if ended.pid == command {
             let code = match ended.end {
                 End::Exited(code) => code,
                 End::Killed(signal) => 128 + signal,
             };
-            let (wall, usage) = (start.elapsed(), ended.usage);
-            let (user, system) =
-                (Duration::from_micros(usage.user_us), Duration::from_micros(usage.system_us));
-            return Ok(CommandEnd { code, wall, user, system });
+            return Ok((code, used));
         }
     }
+}
+
+/// What the processes have used that were killed: all that this process still has as children, or gets from those. It waits
+/// without limit, since each of them has got SIGKILL, and no process of it can be created any more.
+fn remaining() -> Usage {
+    // The only error is ECHILD.
+    std::iter::from_fn(|| child::wait_any().ok()).fold(Usage::default(), |used, ended| sum(used, ended.usage))
+}
+
+fn sum(mut used: Usage, more: Usage) -> Usage {
+    used += more;
+    used
 }

@@ -4,6 +4,7 @@ mod accelerator;
 mod console;
 mod memory;
 mod qemu;
+mod reader;
 mod session;
 
 pub use accelerator::{Accelerator, AcceleratorChoice};
@@ -15,7 +16,7 @@ use crate::initramfs::{self, GuestCommand, GuestFile, Initramfs};
 use crate::kernel::Kernel;
 use accelerator::Kvm;
 use qemu::Qemu;
-use session::{BootFailure, Limits, Session};
+use session::{BootFailure, Limits, Reader, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -134,19 +135,35 @@ impl Machine {
     /// Boots, runs the command, and returns how it ended, with its output. Fails if it has not ended after `limit`.
     pub fn run(&self, command: &[OsString], limit: Option<Duration>) -> Result<Ended, Error> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let ended = self.run_with(command, limit, &mut |output| match output {
-            Output::Stdout(bytes) => stdout.extend_from_slice(bytes),
-            Output::Stderr(bytes) => stderr.extend_from_slice(bytes),
+        let ended = self.perform(command, limit, &mut |output| {
+            match output {
+                Output::Stdout(bytes) => stdout.extend_from_slice(bytes),
+                Output::Stderr(bytes) => stderr.extend_from_slice(bytes),
+            }
+            Reader::Listens
         })?;
         Ok(Ended { stdout, stderr, ..ended })
     }
 
-    /// Boots, runs the command, and passes on its output as it comes.
+    /// Boots, runs the command, and passes on its output as it comes. `output` writes it to standard output and standard error of
+    /// this process: where the reader of one of them is gone, the command gets SIGPIPE, as if it wrote there itself.
     pub fn run_with(
         &self,
         command: &[OsString],
         limit: Option<Duration>,
         output: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Ended, Error> {
+        self.perform(command, limit, &mut |piece| {
+            output(piece);
+            reader::of(piece)
+        })
+    }
+
+    fn perform(
+        &self,
+        command: &[OsString],
+        limit: Option<Duration>,
+        output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Ended, Error> {
         let command = GuestCommand::new(command)?;
         let qemu = Qemu::find()?;
@@ -186,7 +203,7 @@ impl Machine {
         memory: u64,
         accelerator: Accelerator,
         run: Option<Duration>,
-        output: &mut dyn FnMut(Output<'_>),
+        output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Ended, BootFailure> {
         let options = qemu::Options {
             kernel: &self.kernel.image,

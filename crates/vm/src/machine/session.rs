@@ -5,6 +5,8 @@ use super::qemu::{Options, Ports, Qemu};
 use crate::status::{CommandEnd, Status};
 use std::fs::File;
 use std::io::Read;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -18,6 +20,15 @@ pub enum Output<'b> {
     Stdout(&'b [u8]),
     /// To standard error.
     Stderr(&'b [u8]),
+}
+
+/// Whether output that was passed on has a reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reader {
+    /// It may read on.
+    Listens,
+    /// It has closed its end: the guest's command is to get SIGPIPE.
+    Gone,
 }
 
 /// Why a guest has not run its command to the end.
@@ -60,6 +71,9 @@ pub(super) struct Finished {
 pub(super) struct Session {
     qemu: Child,
     events: Receiver<(Source, Vec<u8>)>,
+    /// The streams of the command's output, to close them.
+    stdout: UnixStream,
+    stderr: UnixStream,
     started: Instant,
 }
 
@@ -103,23 +117,29 @@ impl Session {
         let (mut child, ports) = qemu.start(options, initramfs).map_err(failed)?;
         let said = child.stderr.take();
         let (sender, events) = sync_channel(PIECES);
-        let session = Session { qemu: child, events, started };
+        let streams = ports.stdout.try_clone().and_then(|stdout| Ok((stdout, ports.stderr.try_clone()?)));
+        // Without the streams, qemu is killed here.
+        let (stdout, stderr) = streams.map_err(|error| {
+            let _ = child.kill().and_then(|()| child.wait());
+            failed(error)
+        })?;
+        let session = Session { qemu: child, events, stdout, stderr, started };
         read_all(ports, said, &sender).map_err(|error| BootFailure::Other(Error::no_thread(&error)))?;
         Ok(session)
     }
 
-    /// Passes on the output until the guest has powered off. Fails if a limit is over, and if the guest ends before its command.
+    /// Passes on the output until the guest has powered off. Where its reader is gone, the guest's command gets SIGPIPE. Fails if a limit is over, and if the guest ends before its command.
     pub fn follow(
         &mut self,
         limits: &Limits,
-        output: &mut dyn FnMut(Output<'_>),
+        output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Finished, BootFailure> {
         let mut progress = Progress::default();
         let mut deadline = self.started.checked_add(limits.boot);
         loop {
             match self.next_event(deadline) {
-                Ok((Source::Stdout, bytes)) => output(Output::Stdout(&bytes)),
-                Ok((Source::Stderr, bytes)) => output(Output::Stderr(&bytes)),
+                Ok((Source::Stdout, bytes)) => close_without_reader(&self.stdout, output(Output::Stdout(&bytes))),
+                Ok((Source::Stderr, bytes)) => close_without_reader(&self.stderr, output(Output::Stderr(&bytes))),
                 Ok((source, bytes)) => {
                     let before = progress.stage();
                     progress.take(source, &bytes, self.started);
@@ -130,6 +150,12 @@ impl Session {
                         let time = if progress.stage() == Stage::Runs { limits.run } else { Some(POWER_OFF) };
                         deadline = time.and_then(|time| Instant::now().checked_add(time));
                     }
+                }
+                // It may have written more than was taken until now.
+                Err(RecvTimeoutError::Timeout) if progress.stage() == Stage::PowersOff => {
+                    // It may have ended.
+                    let _ = self.qemu.kill();
+                    deadline = None;
                 }
                 Err(RecvTimeoutError::Timeout) => return progress.finish(Why::Timeout(limits)),
                 // qemu has ended, and so have all ports.
@@ -143,6 +169,14 @@ impl Session {
             Some(deadline) => self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
+    }
+}
+
+/// Closes a port's stream if the output has no reader. qemu tells the guest, whose first process closes the command's pipe.
+fn close_without_reader(stream: &UnixStream, reader: Reader) {
+    if reader == Reader::Gone {
+        // It may be closed.
+        let _ = stream.shutdown(Shutdown::Both);
     }
 }
 
@@ -304,6 +338,12 @@ fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::MIB;
+    use crate::machine::accelerator::Accelerator;
+    use crate::machine::qemu::HypervisorBit;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     const LIMITS: Limits = Limits { boot: Duration::from_secs(9), run: Some(Duration::from_secs(3)) };
 
@@ -361,5 +401,49 @@ mod tests {
         let BootFailure::NotBooted { error, why } = progress.kvm_error() else { panic!("TCG may boot it") };
         assert_eq!(why, "KVM fails here (KVM internal error. Suberror: 1)");
         assert_eq!(error.to_string(), format!("{why}: use --accel tcg"));
+    }
+
+    /// A session of a shell that does what these words say, in place of qemu.
+    fn session(folder: &Path, words: &str) -> Session {
+        let file = folder.join("qemu");
+        fs::write(&file, format!("#!/bin/sh\n{words}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let options = Options {
+            kernel: Path::new("/vmlinuz"),
+            cpus: 1,
+            memory: MIB,
+            accelerator: Accelerator::Tcg,
+            hypervisor_bit: HypervisorBit::Shown,
+            parameters: &[],
+        };
+        let initramfs = File::open("/dev/null").unwrap();
+        Session::start(&Qemu::in_file(file), &options, &initramfs).unwrap()
+    }
+
+    const NO_LIMITS: Limits = Limits { boot: Duration::MAX, run: None };
+
+    #[test]
+    fn port_without_reader_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        // As the guest: the writer gets SIGPIPE, and its end is told.
+        let words = "echo started >&6; (yes >&4); echo ended $? 1 1 1 >&6";
+        let finished =
+            session(folder.path(), words).follow(&NO_LIMITS, &mut |_| Reader::Gone).expect("it has ended");
+        assert_eq!(finished.end.code, 141);
+    }
+
+    #[test]
+    fn output_is_complete_though_its_reader_is_slow() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = "echo started >&6; head -c 5000000 /dev/zero >&4; echo ended 0 1 1 1 >&6";
+        let mut bytes = 0;
+        let mut output = |output: Output<'_>| {
+            if let Output::Stdout(piece) = output {
+                bytes += piece.len();
+            }
+            Reader::Listens
+        };
+        session(folder.path(), words).follow(&NO_LIMITS, &mut output).expect("it has ended");
+        assert_eq!(bytes, 5_000_000);
     }
 }
