@@ -138,8 +138,12 @@ impl Session {
         let mut deadline = self.started.checked_add(limits.boot);
         loop {
             match self.next_event(deadline) {
-                Ok((Source::Stdout, bytes)) => close_without_reader(&self.stdout, output(Output::Stdout(&bytes))),
-                Ok((Source::Stderr, bytes)) => close_without_reader(&self.stderr, output(Output::Stderr(&bytes))),
+                Ok((Source::Stdout, bytes)) => {
+                    close_without_reader(&self.stdout, output(Output::Stdout(&bytes)))
+                }
+                Ok((Source::Stderr, bytes)) => {
+                    close_without_reader(&self.stderr, output(Output::Stderr(&bytes)))
+                }
                 Ok((source, bytes)) => {
                     let before = progress.stage();
                     progress.take(source, &bytes, self.started);
