@@ -160,8 +160,8 @@ fn configuration(root: &Path, of_machine: &str) -> String {
          Dir::Cache \"{root}\";\nDir::Cache::archives \"{root}/archives\";\n\
          APT::Architecture \"amd64\";\nAPT::Architectures {{ \"amd64\"; }};\n"
     );
-    // The user of apt's own sandbox may not write into a cache of ours.
-    text += "APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
+    // apt's downloads run as the user of its own sandbox, where root starts apt and that user can reach the cache.
+    text += "APT::Update::Error-Mode \"any\";\n\
              Acquire::AllowInsecureRepositories \"false\";\nAcquire::AllowWeakRepositories \"false\";\n\
              APT::Get::AllowUnauthenticated \"false\";\nAcquire::Languages \"none\";\n";
     text

@@ -3,6 +3,7 @@
 mod accelerator;
 mod console;
 mod memory;
+mod progress;
 mod qemu;
 mod reader;
 mod session;
@@ -15,8 +16,9 @@ pub use session::Output;
 use crate::initramfs::{self, GuestCommand, GuestFile, Initramfs};
 use crate::kernel::Kernel;
 use accelerator::Kvm;
+use progress::{BootFailure, Limits};
 use qemu::Qemu;
-use session::{BootFailure, Limits, Reader, Session};
+use session::{Reader, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -174,14 +176,23 @@ impl Machine {
         let mut boot = |accelerator| self.boot(&qemu, &initramfs, memory, accelerator, limit, output);
         match kvm {
             Kvm::Works => boot(Accelerator::Kvm).map_err(Error::from),
-            Kvm::Fails(why) => {
-                self.say_translated(&why);
+            Kvm::Required => {
+                let ended = boot(Accelerator::Kvm)?;
+                accelerator::remember(None);
+                Ok(ended)
+            }
+            Kvm::Absent(why) => {
+                self.say(&accelerator::translated(&why));
+                boot(Accelerator::Tcg).map_err(Error::from)
+            }
+            Kvm::Failed(why) => {
+                self.say(&accelerator::translated_from_now_on(&why));
                 boot(Accelerator::Tcg).map_err(Error::from)
             }
             Kvm::Refused => boot(Accelerator::Tcg).map_err(Error::from),
             Kvm::Untried => match boot(Accelerator::Kvm) {
                 Err(BootFailure::NotBooted { why, .. }) => {
-                    self.say_translated(&why);
+                    self.say(&accelerator::translated_from_now_on(&why));
                     let ended = boot(Accelerator::Tcg)?;
                     // The guest is not what is wrong.
                     accelerator::remember(Some(&why));
@@ -229,9 +240,9 @@ impl Machine {
         })
     }
 
-    fn say_translated(&self, why: &str) {
+    fn say(&self, line: &str) {
         if let Some(notice) = self.notice {
-            notice(&format!("vm: {why}: the instructions are translated (TCG)"));
+            notice(line);
         }
     }
 }
