@@ -1,4 +1,4 @@
-//! The first process of the guest: prepares the system, runs the command, tells how it ended, and powers off.
+//! The first process of the guest: prepares the system, runs the command, and tells how it ended.
 
 mod modules;
 mod ports;
@@ -49,7 +49,18 @@ fn run() -> Result<(), String> {
         Err(error) => Status::Refused(format!("{}: {error}", command.program.display())),
     };
     ports.tell(&status);
+    if let Status::Ended(_) = status {
+        wait_for_host();
+    }
     Ok(())
+}
+
+/// Waits until the host kills qemu, which it does when all of the output has come. What qemu has not passed on yet, because the reader
+/// is slow, would be lost by a power-off: up to 128 buffers of a port.
+fn wait_for_host() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result<CommandEnd> {
@@ -67,12 +78,10 @@ fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     let used = sum(used, remaining());
-    for pump in pumps {
-        // A pump that panicked has said so on the console.
-        let _ = pump.join();
-    }
-    let time = Duration::from_micros;
-    Ok(CommandEnd { code, wall, user: time(used.user_us), system: time(used.system_us) })
+    // A pump that panicked has said so on the console.
+    let [stdout, stderr] = pumps.map(|pump| pump.join().unwrap_or_default());
+    let [user, system] = [used.user_us, used.system_us].map(Duration::from_micros);
+    Ok(CommandEnd { code, wall, user, system, stdout, stderr })
 }
 
 /// Waits for the command. Returns its exit code, and what all processes have used that have ended until then: the kernel gives

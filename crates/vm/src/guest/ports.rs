@@ -37,21 +37,24 @@ impl Ports {
 
     /// Writes a line for the host. A host that is gone needs none.
     pub fn tell(&mut self, status: &Status) {
-        let _ = pass_on(&mut status.line().as_bytes(), &mut self.status);
+        let _ = pass_on(&mut status.line().as_bytes(), &mut self.status, &mut 0);
     }
 }
 
 impl Port {
     /// Starts a thread that passes on what comes from a pipe, until its end. If the host closes the port before, because the reader
-    /// of the output is gone, the thread closes the pipe: the next write of the command gets SIGPIPE, as outside of a machine.
-    pub fn pump(&mut self, pipe: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<()>> {
+    /// of the output is gone, the thread closes the pipe: the next write of the command gets SIGPIPE, as outside of a machine. The result is the
+    /// number of bytes.
+    pub fn pump(&mut self, pipe: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<u64>> {
         let (Some(mut pipe), Some(mut port)) = (pipe, self.0.take()) else {
             return Err(io::Error::other("a port is used twice"));
         };
         thread::Builder::new().spawn(move || {
-            if let Err(error) = pass_on(&mut pipe, &mut port) {
+            let mut bytes = 0;
+            if let Err(error) = pass_on(&mut pipe, &mut port, &mut bytes) {
                 eprintln!("unspin: output of the command: {error}");
             }
+            bytes
         })
     }
 }
@@ -62,25 +65,28 @@ const PIPE: usize = 64 << 10;
 /// What the host does with a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Host {
-    /// It has taken all that was written, and takes more.
+    /// It takes more.
     Reads,
     /// It has closed the port, or not opened it yet.
     Closed,
 }
 
-/// Passes on all that comes, and returns when the host has taken it: what it has not taken is lost when the machine powers off.
+/// Passes on all that comes, and counts its bytes.
 ///
 /// Not by `io::copy`: that uses splice(2), which ends with 0 where a port is given an empty pipe, as if the pipe had ended
 /// (`port_fops_splice_write` of drivers/char/virtio_console.c). And not by writes that wait: they do not notice that the host
 /// closes the port.
-fn pass_on(pipe: &mut impl Read, port: &mut (impl Write + AsFd)) -> io::Result<()> {
+fn pass_on(pipe: &mut impl Read, port: &mut (impl Write + AsFd), bytes: &mut u64) -> io::Result<()> {
     let mut piece = vec![0; PIPE];
     loop {
         let length = pipe.read(&mut piece)?;
         let mut rest = &piece[..length];
-        while wait_for_host(port)? == Host::Reads && !rest.is_empty() {
+        while !rest.is_empty() && wait_for_host(port)? == Host::Reads {
             match port.write(rest) {
-                Ok(written) => rest = &rest[written..],
+                Ok(written) => {
+                    rest = &rest[written..];
+                    *bytes += written as u64;
+                }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(error) => return Err(error),
             }
@@ -91,7 +97,7 @@ fn pass_on(pipe: &mut impl Read, port: &mut (impl Write + AsFd)) -> io::Result<(
     }
 }
 
-/// Waits until the host has taken what was written before, or has closed the port.
+/// Waits until the host takes more, or has closed the port.
 fn wait_for_host(port: &impl AsFd) -> io::Result<Host> {
     let mut polled = [PollFd::new(port.as_fd(), PollFlags::POLLOUT)];
     loop {
@@ -141,8 +147,10 @@ mod tests {
             host.read_to_end(&mut read).map(|_| read)
         });
         port.set_nonblocking(true).unwrap();
-        pass_on(&mut bytes.as_slice(), &mut port).unwrap();
+        let mut count = 0;
+        pass_on(&mut bytes.as_slice(), &mut port, &mut count).unwrap();
         drop(port);
+        assert_eq!(count, bytes.len() as u64);
         assert!(reader.join().unwrap().unwrap() == bytes, "the output differs");
     }
 
@@ -150,6 +158,6 @@ mod tests {
     fn closed_port_ends_the_pump_without_an_error() {
         let (mut port, host) = UnixStream::pair().unwrap();
         drop(host);
-        pass_on(&mut io::repeat(b'y'), &mut port).unwrap();
+        pass_on(&mut io::repeat(b'y'), &mut port, &mut 0).unwrap();
     }
 }

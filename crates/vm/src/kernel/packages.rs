@@ -64,9 +64,9 @@ impl Packages {
     pub fn unpack(&self, release: &Release, folder: &Path) -> Result<PathBuf, Error> {
         let names = PARTS.map(|part| format!("{part}{release}"));
         let (folder, above) = (&folder.join("packages"), folder);
-        fs::create_dir(folder).and_then(|()| open_to_sandbox(above, folder)).map_err(|error| {
-            Error::at(folder, "packages cannot be downloaded", error)
-        })?;
+        fs::create_dir(folder)
+            .and_then(|()| open_to_sandbox(above, folder))
+            .map_err(|error| Error::at(folder, "packages cannot be downloaded", error))?;
         let arguments: Vec<&str> =
             ["--quiet", "download"].into_iter().chain(names.iter().map(String::as_str)).collect();
         self.ask("apt-get", &arguments, folder)
@@ -93,7 +93,8 @@ impl Packages {
             .into_iter()
             .find(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
             .ok_or_else(|| refuse("apt-get has not downloaded it".into()))?;
-        let bytes = regular::read(&file, Links::Refused, PACKAGE_MAX).map_err(|error| Error::at(&file, "a package", error))?;
+        let bytes = regular::read(&file, Links::Refused, PACKAGE_MAX)
+            .map_err(|error| Error::at(&file, "a package", error))?;
         if sha256(&bytes) != expected {
             return Err(refuse("its SHA256 is not that of the archive's list".into()));
         }

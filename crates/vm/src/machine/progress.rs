@@ -55,9 +55,25 @@ pub(super) enum Source {
     Qemu,
 }
 
+/// What has come of one of the command's outputs.
+#[derive(Default)]
+pub(super) struct Passed {
+    pub bytes: u64,
+    /// Whether its reader is gone: no more will come.
+    pub is_closed: bool,
+}
+
+impl Passed {
+    fn has_all(&self, bytes: u64) -> bool {
+        self.is_closed || self.bytes >= bytes
+    }
+}
+
 /// What has come from a guest so far.
 #[derive(Default)]
 pub(super) struct Progress {
+    pub stdout: Passed,
+    pub stderr: Passed,
     console: Console,
     /// Messages of qemu.
     qemu: String,
@@ -92,6 +108,12 @@ impl Progress {
         }
     }
 
+    /// Whether the command has ended, and all of its output has come.
+    pub fn is_complete(&self) -> bool {
+        let has_all = |end: CommandEnd| self.stdout.has_all(end.stdout) && self.stderr.has_all(end.stderr);
+        self.end.is_some_and(has_all)
+    }
+
     /// Takes what has come from the guest, or from qemu.
     pub fn take(&mut self, source: Source, bytes: &[u8], started: Instant) {
         match source {
@@ -120,6 +142,10 @@ impl Progress {
     /// The result, or the error that tells why there is none.
     pub fn finish(self, why: Why<'_>) -> Result<Finished, BootFailure> {
         if let Some(end) = self.end {
+            if !self.is_complete() {
+                let lost = "the virtual machine ended before all output of its command had come; the end of its console:";
+                return Err(BootFailure::Other(Error::Environment(format!("{lost}{}", self.quoted()))));
+            }
             return Ok(Finished { end, boot: self.boot.unwrap_or_default(), console: self.console.text() });
         }
         if let Some(refused) = self.refused {
@@ -204,10 +230,25 @@ mod tests {
     fn status_lines_are_read_in_pieces() {
         let mut guest = progress(&[(Source::Status, "star"), (Source::Status, "ted\nend")]);
         assert_eq!(guest.stage(), Stage::Runs);
-        guest.take(Source::Status, b"ed 7 1000 300 200\n", Instant::now());
+        guest.take(Source::Status, b"ed 7 1000 300 200 0 0\n", Instant::now());
         assert_eq!(guest.stage(), Stage::PowersOff);
         let Ok(finished) = guest.finish(Why::QemuEnded) else { panic!("it has ended") };
         assert_eq!((finished.end.code, finished.end.wall), (7, Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn end_is_complete_when_all_output_has_come() {
+        let mut guest = progress(&[(Source::Status, "started\nended 0 1 1 1 10 5\n")]);
+        guest.stdout.bytes = 10;
+        guest.stderr.bytes = 4;
+        assert!(!guest.is_complete());
+        guest.stderr.is_closed = true;
+        assert!(guest.is_complete());
+        let (_, text) = error(&[(Source::Status, "started\nended 0 1 1 1 10 5\n")], Why::QemuEnded);
+        assert!(
+            text.starts_with("the virtual machine ended before all output of its command had come"),
+            "{text}"
+        );
     }
 
     fn error(pieces: &[(Source, &str)], why: Why<'_>) -> (bool, String) {

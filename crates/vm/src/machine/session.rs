@@ -1,6 +1,6 @@
 //! A running qemu: what comes from the guest, until its command has ended or a time limit is over.
 
-use super::progress::{BootFailure, Finished, Limits, Progress, Source, Stage, Why};
+use super::progress::{BootFailure, Finished, Limits, Passed, Progress, Source, Stage, Why};
 use super::qemu::{Options, Ports, Qemu};
 use std::fs::File;
 use std::io::Read;
@@ -43,8 +43,8 @@ pub(super) struct Session {
 /// Pieces of output that wait to be taken. The guest waits while there are as many.
 const PIECES: usize = 64;
 const PIECE: usize = 64 << 10;
-/// A guest whose command has ended gets this time to power off. It has nothing to say any more.
-const POWER_OFF: Duration = Duration::from_secs(10);
+/// A guest whose command has ended passes on the next piece of its output within this time.
+const LAST_PIECE: Duration = Duration::from_secs(10);
 
 impl Session {
     /// Starts qemu.
@@ -65,7 +65,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Passes on the output until the guest has powered off. Where its reader is gone, the guest's command gets SIGPIPE. Fails if a limit is over, and if the guest ends before its command.
+    /// Passes on the output until all of it has come. Where its reader is gone, the guest's command gets SIGPIPE. Fails if a limit is over, and if the guest ends before its command.
     pub fn follow(
         &mut self,
         limits: &Limits,
@@ -73,36 +73,32 @@ impl Session {
     ) -> Result<Finished, BootFailure> {
         let mut progress = Progress::default();
         let mut deadline = self.started.checked_add(limits.boot);
-        loop {
+        while !progress.is_complete() {
+            let before = progress.stage();
             match self.next_event(deadline) {
                 Ok((Source::Stdout, bytes)) => {
-                    close_without_reader(&self.stdout, output(Output::Stdout(&bytes)))
+                    pass_on(&self.stdout, &mut progress.stdout, Output::Stdout(&bytes), output);
                 }
                 Ok((Source::Stderr, bytes)) => {
-                    close_without_reader(&self.stderr, output(Output::Stderr(&bytes)))
+                    pass_on(&self.stderr, &mut progress.stderr, Output::Stderr(&bytes), output);
                 }
-                Ok((source, bytes)) => {
-                    let before = progress.stage();
-                    progress.take(source, &bytes, self.started);
-                    if progress.has_kvm_error() {
-                        return Err(progress.kvm_error());
-                    }
-                    if progress.stage() != before {
-                        let time = if progress.stage() == Stage::Runs { limits.run } else { Some(POWER_OFF) };
-                        deadline = time.and_then(|time| Instant::now().checked_add(time));
-                    }
-                }
-                // It may have written more than was taken until now.
-                Err(RecvTimeoutError::Timeout) if progress.stage() == Stage::PowersOff => {
-                    // It may have ended.
-                    let _ = self.qemu.kill();
-                    deadline = None;
-                }
+                Ok((source, bytes)) => progress.take(source, &bytes, self.started),
                 Err(RecvTimeoutError::Timeout) => return progress.finish(Why::Timeout(limits)),
                 // qemu has ended, and so have all ports.
                 Err(RecvTimeoutError::Disconnected) => return progress.finish(Why::QemuEnded),
             }
+            if progress.has_kvm_error() {
+                return Err(progress.kvm_error());
+            }
+            let time = match progress.stage() {
+                // The rest of the output may take as long as its reader, but no piece of it.
+                Stage::PowersOff => Some(LAST_PIECE),
+                stage if stage == before => continue,
+                _ => limits.run,
+            };
+            deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
+        progress.finish(Why::QemuEnded)
     }
 
     fn next_event(&self, deadline: Option<Instant>) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
@@ -113,9 +109,18 @@ impl Session {
     }
 }
 
-/// Closes a port's stream if the output has no reader. qemu tells the guest, whose first process closes the command's pipe.
-fn close_without_reader(stream: &UnixStream, reader: Reader) {
-    if reader == Reader::Gone {
+/// Passes on a piece of output. If it has no reader, the port's stream is closed: qemu tells the guest, whose first process closes
+/// the command's pipe.
+fn pass_on(
+    stream: &UnixStream,
+    passed: &mut Passed,
+    piece: Output<'_>,
+    output: &mut dyn FnMut(Output<'_>) -> Reader,
+) {
+    let (Output::Stdout(bytes) | Output::Stderr(bytes)) = piece;
+    passed.bytes += bytes.len() as u64;
+    if output(piece) == Reader::Gone {
+        passed.is_closed = true;
         // It may be closed.
         let _ = stream.shutdown(Shutdown::Both);
     }
@@ -199,16 +204,17 @@ mod tests {
     fn port_without_reader_is_closed() {
         let folder = tempfile::tempdir().unwrap();
         // The writer gets SIGPIPE, or an error (ECONNRESET) if there are bytes in the socket that nothing will read.
-        let words = "echo started >&6; (yes >&4) || echo ended 141 1 1 1 >&6";
+        let words = "echo started >&6; (yes >&4) || echo ended 141 1 1 1 1000000000 0 >&6";
         let finished =
             session(folder.path(), words).follow(&NO_LIMITS, &mut |_| Reader::Gone).expect("it has ended");
         assert_eq!(finished.end.code, 141);
     }
 
     #[test]
-    fn output_is_complete_though_its_reader_is_slow() {
+    fn output_is_complete_though_it_comes_after_the_end() {
         let folder = tempfile::tempdir().unwrap();
-        let words = "echo started >&6; head -c 5000000 /dev/zero >&4; echo ended 0 1 1 1 >&6";
+        let words =
+            "echo started >&6; echo ended 0 1 1 1 5000000 0 >&6; head -c 5000000 /dev/zero >&4; sleep 1000";
         let mut bytes = 0;
         let mut output = |output: Output<'_>| {
             if let Output::Stdout(piece) = output {
