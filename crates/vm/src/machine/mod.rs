@@ -59,9 +59,9 @@ pub struct Ended {
     pub boot_s: f64,
     /// Seconds from the start of the command to its end, by the guest's clock.
     pub run_s: f64,
-    /// CPU seconds of the command in user mode, by the guest's account.
+    /// CPU seconds in user mode of all processes that the command has started, by the guest's account.
     pub user_s: f64,
-    /// CPU seconds of the command in the guest's kernel.
+    /// CPU seconds of the same in the guest's kernel.
     pub system_s: f64,
     /// What executed the guest's instructions.
     pub accelerator: Accelerator,
