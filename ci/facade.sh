@@ -134,7 +134,7 @@ check() {
     may_depend launch locks wire report runqueue symbols sysv trace waiting
     may_depend observe launch wire page report runqueue symbols sysv trace
     may_depend trial launch observe locks wire page report results runqueue scaling stats sysv
-    may_depend vm launch symbols
+    may_depend vm launch
     may_depend lab-options launch
     may_depend lab dbt1 volano vm lab-options launch observe trial locks report results runqueue scaling stats
     may_depend sched figures

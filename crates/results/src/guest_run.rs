@@ -25,9 +25,9 @@ pub struct GuestRun {
     pub boot_s: f64,
     /// Seconds from the start of the command to its end, by the guest's clock.
     pub run_s: f64,
-    /// CPU seconds of the command and its children in user mode, by the guest's account.
+    /// CPU seconds in user mode of all processes that the command has started, by the guest's account.
     pub user_s: f64,
-    /// CPU seconds of the command and its children in the guest's kernel.
+    /// CPU seconds of the same in the guest's kernel.
     pub system_s: f64,
 }
 

@@ -20,10 +20,14 @@ pub(crate) struct CommandEnd {
     pub code: i32,
     /// Its time, by the guest's clock.
     pub wall: Duration,
-    /// CPU time in user mode of the command and of the children that it waited for.
+    /// CPU time in user mode of the command and of all processes that came from it, also of those that were killed at its end.
     pub user: Duration,
     /// CPU time in the kernel, likewise.
     pub system: Duration,
+    /// Bytes that it has written to standard output. They may come after the line.
+    pub stdout: u64,
+    /// Bytes that it has written to standard error, likewise.
+    pub stderr: u64,
 }
 
 impl Status {
@@ -31,8 +35,9 @@ impl Status {
     pub fn line(&self) -> String {
         match self {
             Status::Started => "started\n".into(),
-            Status::Ended(CommandEnd { code, wall, user, system }) => {
-                format!("ended {code} {} {} {}\n", wall.as_micros(), user.as_micros(), system.as_micros())
+            Status::Ended(CommandEnd { code, wall, user, system, stdout, stderr }) => {
+                let [wall, user, system] = [wall, user, system].map(Duration::as_micros);
+                format!("ended {code} {wall} {user} {system} {stdout} {stderr}\n")
             }
             Status::Refused(why) => format!("refused {}\n", why.replace('\n', " ")),
         }
@@ -47,8 +52,10 @@ impl Status {
             "ended" => {
                 let mut numbers = rest.split(' ');
                 let code = numbers.next()?.parse().ok()?;
-                let mut time = || Some(Duration::from_micros(numbers.next()?.parse().ok()?));
-                Some(Status::Ended(CommandEnd { code, wall: time()?, user: time()?, system: time()? }))
+                let mut number = || numbers.next()?.parse::<u64>().ok();
+                let [wall, user, system] = [number()?, number()?, number()?].map(Duration::from_micros);
+                let (stdout, stderr) = (number()?, number()?);
+                Some(Status::Ended(CommandEnd { code, wall, user, system, stdout, stderr }))
             }
             _ => None,
         }
@@ -62,12 +69,19 @@ mod tests {
     #[test]
     fn lines_are_read_as_they_were_written() {
         let time = Duration::from_micros;
-        let end = CommandEnd { code: 137, wall: time(7), user: time(1 << 40), system: time(0) };
+        let end = CommandEnd {
+            code: 137,
+            wall: time(7),
+            user: time(1 << 40),
+            system: time(0),
+            stdout: 1 << 33,
+            stderr: 0,
+        };
         for status in [Status::Started, Status::Ended(end), Status::Refused("sh: no such file".into())] {
             let line = status.line();
             assert_eq!(Status::parse(line.strip_suffix('\n').unwrap()), Some(status));
         }
-        for damaged in ["", "ended", "ended 1 2 3", "ended x 2 3 4", "endedx 1 2 3 4"] {
+        for damaged in ["", "ended", "ended 1 2 3 4 5", "ended x 2 3 4 5 6", "endedx 1 2 3 4 5 6"] {
             assert_eq!(Status::parse(damaged), None, "{damaged}");
         }
     }

@@ -84,27 +84,6 @@ fn virtual_machine_that_cannot_be_had_is_refused_in_one_line() {
     );
 }
 
-/// What qemu itself says of its failure is told.
-#[test]
-fn qemu_that_ends_at_once_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let qemu = folder.path().join("qemu-system-x86_64");
-    let script = "#!/bin/sh\necho 'qemu: no such machine' >&2\nexit 1\n";
-    std::fs::write(&qemu, script).unwrap();
-    std::fs::set_permissions(&qemu, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let kernel = folder.path().join("vmlinuz");
-    let mut image = vec![0; 0x400];
-    image[0x202..0x206].copy_from_slice(b"HdrS");
-    image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
-    image[0x300..0x305].copy_from_slice(b"7.9.9");
-    std::fs::write(&kernel, image).unwrap();
-    let mut machine = unspin(&["vm", "--accel", "tcg", "--kernel"]);
-    let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    let (out, err, code) = finish(machine.arg(&kernel).args(["--", "true"]).env("PATH", path));
-    let expected = "unspin: qemu cannot boot the virtual machine; it says:\n  | qemu: no such machine\n";
-    assert_eq!((out.as_str(), err.as_str(), code), ("", expected, Some(125)));
-}
-
 /// `unspin` itself knows neither options nor help of these commands.
 #[test]
 fn help_of_the_commands_is_found() {

@@ -9,4 +9,5 @@ mod dbt1;
 mod prepared;
 mod reproduce;
 mod run_queues;
+mod vm;
 mod volano;

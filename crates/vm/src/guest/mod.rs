@@ -1,4 +1,4 @@
-//! The first process of the guest: prepares the system, runs the command, tells how it ended, and powers off.
+//! The first process of the guest: prepares the system, runs the command, and tells how it ended.
 
 mod modules;
 mod ports;
@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_sys::child::{self, End};
+use unspin_sys::child::{self, End, Usage};
 
 /// The argument by which a program is told that it is this process.
 pub const ARGUMENT: &str = "vm-init";
@@ -49,7 +49,18 @@ fn run() -> Result<(), String> {
         Err(error) => Status::Refused(format!("{}: {error}", command.program.display())),
     };
     ports.tell(&status);
+    if let Status::Ended(_) = status {
+        wait_for_host();
+    }
     Ok(())
+}
+
+/// Waits until the host kills qemu, which it does when all of the output has come. What qemu has not passed on yet, because the reader
+/// is slow, would be lost by a power-off: up to 128 buffers of a port.
+fn wait_for_host() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result<CommandEnd> {
@@ -62,29 +73,42 @@ fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result
     let start = Instant::now();
     let mut process = started.spawn()?;
     let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
-    let end = wait(process.id(), start)?;
+    let (code, used) = wait(process.id())?;
+    let wall = start.elapsed();
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    for pump in pumps {
-        // A pump that panicked has said so on the console.
-        let _ = pump.join();
-    }
-    Ok(end)
+    let used = sum(used, remaining());
+    // A pump that panicked has said so on the console.
+    let [stdout, stderr] = pumps.map(|pump| pump.join().unwrap_or_default());
+    let [user, system] = [used.user_us, used.system_us].map(Duration::from_micros);
+    Ok(CommandEnd { code, wall, user, system, stdout, stderr })
 }
 
-/// Waits for the command. Orphans, which the kernel gives to the first process, are waited for meanwhile.
-fn wait(command: u32, start: Instant) -> std::io::Result<CommandEnd> {
+/// Waits for the command. Returns its exit code, and what all processes have used that have ended until then: the kernel gives
+/// orphans to the first process, so that each is waited for by its parent, or here.
+fn wait(command: u32) -> std::io::Result<(i32, Usage)> {
+    let mut used = Usage::default();
     loop {
         let ended = child::wait_any().map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
+        used += ended.usage;
         if ended.pid == command {
             let code = match ended.end {
                 End::Exited(code) => code,
                 End::Killed(signal) => 128 + signal,
             };
-            let (wall, usage) = (start.elapsed(), ended.usage);
-            let (user, system) =
-                (Duration::from_micros(usage.user_us), Duration::from_micros(usage.system_us));
-            return Ok(CommandEnd { code, wall, user, system });
+            return Ok((code, used));
         }
     }
+}
+
+/// What the processes have used that were killed: all that this process still has as children, or gets from those. It waits
+/// without limit, since each of them has got SIGKILL, and no process of it can be created any more.
+fn remaining() -> Usage {
+    // The only error is ECHILD.
+    std::iter::from_fn(|| child::wait_any().ok()).fold(Usage::default(), |used, ended| sum(used, ended.usage))
+}
+
+fn sum(mut used: Usage, more: Usage) -> Usage {
+    used += more;
+    used
 }

@@ -4,12 +4,13 @@
 use super::tree::{Node, Tree};
 use cpio::newc;
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use unspin_launch::error::Error;
+use unspin_sys::regular::{self, Links};
 
 /// An initramfs in memory, which is gone with its last descriptor.
 pub(crate) struct Initramfs {
@@ -72,7 +73,7 @@ fn write_bytes(archive: &mut impl Write, entry: newc::Builder, bytes: &[u8]) -> 
 
 /// Writes a file of the host. The outer error is about that file, the inner one about the archive.
 fn write_file(archive: &mut impl Write, entry: newc::Builder, host: &Path) -> io::Result<io::Result<()>> {
-    let file = File::open(host)?;
+    let file = regular::open(host, Links::Followed)?;
     let about = file.metadata()?;
     let length = u32::try_from(about.len()).map_err(|_| too_large())?;
     let mode = FILE | about.permissions().mode() & 0o777;
@@ -88,23 +89,10 @@ fn too_large() -> io::Error {
     io::Error::other("it has more than 4 GiB, which an initramfs cannot hold")
 }
 
-/// The files of a folder of the host, and of those in it.
-pub(super) fn files_below(folder: &Path) -> io::Result<Vec<std::path::PathBuf>> {
-    let mut found = Vec::new();
-    let mut left = vec![folder.to_owned()];
-    while let Some(folder) = left.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() { left.push(entry.path()) } else { found.push(entry.path()) }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::SeekFrom;
 
     #[test]

@@ -6,13 +6,16 @@
 mod archive;
 mod closure;
 mod command;
+mod elf;
+mod folder;
+mod libraries;
 mod tree;
 
 pub(crate) use archive::Initramfs;
 pub use command::GuestCommand;
 
 use crate::kernel::Kernel;
-use closure::Closure;
+use closure::{Closure, Needs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tree::Tree;
@@ -44,8 +47,13 @@ impl FromStr for GuestFile {
         if !guest.is_absolute() {
             return Err(refuse("the path in the guest must begin with a slash: HOST:/PATH"));
         }
-        if !absolute.exists() {
-            return Err(refuse(&format!("there is no file {host}")));
+        match absolute.metadata() {
+            Ok(about) if about.is_file() || about.is_dir() => {}
+            Ok(_) => return Err(refuse("is neither a file nor a folder")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(refuse(&format!("there is no file {host}")));
+            }
+            Err(error) => return Err(refuse(&error.to_string())),
         }
         Ok(GuestFile { host: absolute, guest })
     }
@@ -66,12 +74,17 @@ pub(crate) fn make(
     }
     let mut closure = Closure::new(&mut tree);
     let init = std::fs::canonicalize(init).map_err(|error| archive::unreadable(init, error))?;
-    closure.add_program(&init)?;
+    closure.add_command(&init)?;
+    closure.add_command(&command.program)?;
     for program in &command.programs {
-        closure.add_program(program)?;
+        closure.add_program(program, Needs::IfThere)?;
     }
     for file in files {
         closure.add(&file.host, &file.guest)?;
+    }
+    // For the libraries of folders that only the configuration of the dynamic linker names.
+    if Path::new(libraries::CACHE).is_file() {
+        tree.add_file(Path::new(libraries::CACHE), Path::new(libraries::CACHE));
     }
     for (link, target) in &command.links {
         tree.add_link(link, target);
@@ -90,6 +103,7 @@ mod tests {
         let file = |text: &str| text.parse::<GuestFile>();
         assert_eq!(file("/etc/passwd").unwrap().guest, Path::new("/etc/passwd"));
         assert_eq!(file("/etc/passwd:/x").unwrap().guest, Path::new("/x"));
+        assert!(file("/dev/null").unwrap_err().to_string().ends_with("is neither a file nor a folder"));
         assert!(file("/etc/passwd:x").unwrap_err().to_string().contains("must begin with a slash"));
         let absent = file("/no/such/file").unwrap_err();
         assert_eq!(absent.to_string(), "--file /no/such/file: there is no file /no/such/file");

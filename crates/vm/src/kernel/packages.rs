@@ -2,13 +2,16 @@
 //! machine have no part in it.
 
 use super::release::Release;
+use nix::fcntl::{AT_FDCWD, AtFlags};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use unspin_launch::error::Error;
 use unspin_sys::child;
+use unspin_sys::regular::{self, Links};
 
 /// Where Debian's archive is if nothing else is known.
 const MIRROR: &str = "http://deb.debian.org/debian";
@@ -19,6 +22,9 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The packages of a kernel: its file, the files of its folder, its modules.
 const PARTS: [&str; 3] = ["linux-binary-", "linux-base-", "linux-modules-"];
+
+/// Bytes of a package, at most: the largest has some 130 MB.
+const PACKAGE_MAX: u64 = 4 << 30;
 
 /// What one may do about an archive that cannot be had.
 const REMEDY: &str = "connect the machine to Debian's archive, name another mirror by --mirror, or name the file of a kernel by --kernel FILE";
@@ -57,11 +63,16 @@ impl Packages {
     /// own folder.
     pub fn unpack(&self, release: &Release, folder: &Path) -> Result<PathBuf, Error> {
         let names = PARTS.map(|part| format!("{part}{release}"));
+        let (folder, above) = (&folder.join("packages"), folder);
+        fs::create_dir(folder)
+            .and_then(|()| open_to_sandbox(above, folder))
+            .map_err(|error| Error::at(folder, "packages cannot be downloaded", error))?;
         let arguments: Vec<&str> =
             ["--quiet", "download"].into_iter().chain(names.iter().map(String::as_str)).collect();
         self.ask("apt-get", &arguments, folder)
             .map_err(|why| Error::Environment(format!("kernel {release}: {why}; {REMEDY}")))?;
-        let root = folder.join("root");
+        close_to_sandbox(folder).map_err(|error| Error::at(folder, "the packages", error))?;
+        let root = above.join("root");
         for name in &names {
             let file = self.verified(name, folder)?;
             let (file, root) = (file.to_string_lossy(), root.to_string_lossy());
@@ -82,7 +93,8 @@ impl Packages {
             .into_iter()
             .find(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
             .ok_or_else(|| refuse("apt-get has not downloaded it".into()))?;
-        let bytes = fs::read(&file).map_err(|error| Error::at(&file, "a package", error))?;
+        let bytes = regular::read(&file, Links::Refused, PACKAGE_MAX)
+            .map_err(|error| Error::at(&file, "a package", error))?;
         if sha256(&bytes) != expected {
             return Err(refuse("its SHA256 is not that of the archive's list".into()));
         }
@@ -95,6 +107,30 @@ impl Packages {
         command.args(arguments).current_dir(folder).env("APT_CONFIG", &self.configuration);
         run(program, &mut command)
     }
+}
+
+/// The user as which apt downloads if root starts it.
+const SANDBOX_USER: &str = "_apt";
+
+/// Lets apt's user write into this folder, which lies in a private one: otherwise apt downloads as root. Only root has to, and can.
+fn open_to_sandbox(private: &Path, folder: &Path) -> std::io::Result<()> {
+    match nix::unistd::User::from_name(SANDBOX_USER)? {
+        Some(user) if nix::unistd::geteuid().is_root() => {
+            fs::set_permissions(private, fs::Permissions::from_mode(0o711))?;
+            Ok(nix::unistd::chown(folder, Some(user.uid), None)?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// From now on the packages are those that are verified: only this process's user can change what is in the folder.
+fn close_to_sandbox(folder: &Path) -> std::io::Result<()> {
+    let user = Some(nix::unistd::geteuid());
+    nix::unistd::chown(folder, user, None)?;
+    for entry in fs::read_dir(folder)? {
+        nix::unistd::fchownat(AT_FDCWD, &entry?.path(), user, None, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    }
+    Ok(())
 }
 
 /// Runs a program that ends when this one does, and returns its standard output.
@@ -160,8 +196,8 @@ fn configuration(root: &Path, of_machine: &str) -> String {
          Dir::Cache \"{root}\";\nDir::Cache::archives \"{root}/archives\";\n\
          APT::Architecture \"amd64\";\nAPT::Architectures {{ \"amd64\"; }};\n"
     );
-    // The user of apt's own sandbox may not write into a cache of ours.
-    text += "APT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
+    // apt's downloads run as the user of its own sandbox, where root starts apt and that user can reach the cache.
+    text += "APT::Update::Error-Mode \"any\";\n\
              Acquire::AllowInsecureRepositories \"false\";\nAcquire::AllowWeakRepositories \"false\";\n\
              APT::Get::AllowUnauthenticated \"false\";\nAcquire::Languages \"none\";\n";
     text

@@ -63,10 +63,14 @@ impl Accelerator {
 /// What is known about KVM before the boot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kvm {
-    /// It is to be used: it has booted a guest before, or nothing else was allowed.
+    /// It has booted a guest before.
     Works,
-    /// It does not work, for this reason.
-    Fails(String),
+    /// Nothing else may be used.
+    Required,
+    /// It cannot be used, for this reason.
+    Absent(String),
+    /// It could not boot a guest before, for this reason.
+    Failed(String),
     /// The user wants none.
     Refused,
     /// Only a boot tells.
@@ -84,15 +88,15 @@ impl Kvm {
         let is_there = OpenOptions::new().read(true).write(true).open(DEVICE).map(drop);
         match (choice, is_there) {
             (AcceleratorChoice::Only(Accelerator::Tcg), _) => Ok(Kvm::Refused),
-            (AcceleratorChoice::Only(Accelerator::Kvm), Ok(())) => Ok(Kvm::Works),
+            (AcceleratorChoice::Only(Accelerator::Kvm), Ok(())) => Ok(Kvm::Required),
             (AcceleratorChoice::Only(Accelerator::Kvm), Err(error)) => Err(Error::Environment(format!(
                 "--accel kvm: {}; use --accel auto, which works without KVM",
                 reason(&error)
             ))),
-            (AcceleratorChoice::Auto, Err(error)) => Ok(Kvm::Fails(reason(&error))),
+            (AcceleratorChoice::Auto, Err(error)) => Ok(Kvm::Absent(reason(&error))),
             (AcceleratorChoice::Auto, Ok(())) => Ok(match cache::recall(&name()) {
                 Some(text) if text == WORKS => Kvm::Works,
-                Some(why) => Kvm::Fails(why),
+                Some(why) => Kvm::Failed(why),
                 None => Kvm::Untried,
             }),
         }
@@ -105,6 +109,16 @@ fn reason(error: &std::io::Error) -> String {
         ErrorKind::PermissionDenied => format!("you may not use {DEVICE} (root and its group may)"),
         _ => format!("{DEVICE}: {error}"),
     }
+}
+
+/// The line on why the instructions are translated.
+pub(super) fn translated(why: &str) -> String {
+    format!("vm: {why}: the instructions are translated (TCG)")
+}
+
+/// The same where KVM is not tried, or not tried again. The cause may go: another qemu, a machine that was too busy for the boot.
+pub(super) fn translated_from_now_on(why: &str) -> String {
+    format!("{}, until this machine boots again, or --accel kvm has booted one", translated(why))
 }
 
 /// The name of the file in the cache: KVM may work after the next boot of the host.
@@ -129,6 +143,17 @@ mod tests {
         }
         assert_eq!("auto".parse(), Ok(AcceleratorChoice::Auto));
         assert_eq!("xen".parse::<AcceleratorChoice>(), Err(()));
+    }
+
+    #[test]
+    fn remembered_failure_comes_with_the_way_to_try_again() {
+        let line = translated_from_now_on("KVM fails here (no)");
+        assert!(
+            line.starts_with("vm: KVM fails here (no): the instructions are translated (TCG), until"),
+            "{line}"
+        );
+        assert!(line.contains("--accel kvm"), "{line}");
+        assert!(!translated("there is no /dev/kvm").contains("--accel"));
     }
 
     #[test]

@@ -9,6 +9,8 @@ const QUOTED: usize = 12;
 
 /// The words by which every panic of Linux begins (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
+/// The word before the kind of an error of the kernel, which is told before the panic that follows (arch/x86/kernel/dumpstack.c).
+const OOPS: &str = "Oops: ";
 
 /// The end of a console's text.
 #[derive(Default)]
@@ -30,19 +32,23 @@ impl Console {
         lines.flat_map(|line| [line, "\n".into()]).collect()
     }
 
-    /// The lines of a panic of the kernel; none if there was none.
+    /// The line of a panic of the kernel, with that of its oops; none if there was none.
     pub fn panic(&self) -> Option<String> {
         let text = self.text();
-        let start = text.find(PANIC)?;
-        let line = text[start..].lines().next()?;
-        Some(line.trim().to_owned())
+        let line_from = |start: usize| text[start..].lines().next().unwrap_or_default().trim();
+        let panic = text.find(PANIC)?;
+        Some(match text[..panic].find(OOPS) {
+            Some(oops) => format!("{} ({})", line_from(panic), line_from(oops)),
+            None => line_from(panic).to_owned(),
+        })
     }
 
-    /// The last lines, for the end of a message; those from a panic on, if there was one.
+    /// The last lines, for the end of a message; those from a panic on, or from its oops, if there was one.
     pub fn quote(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().collect();
-        let panic = lines.iter().position(|line| line.contains(PANIC));
+        let position = |words: &str| lines.iter().position(|line| line.contains(words));
+        let panic = position(PANIC).map(|panic| position(OOPS).map_or(panic, |oops| oops.min(panic)));
         let first = panic.unwrap_or(lines.len().saturating_sub(QUOTED));
         let last = &lines[first..lines.len().min(first + QUOTED)];
         if last.is_empty() {
@@ -77,6 +83,17 @@ mod tests {
         assert_eq!(console.panic().unwrap(), "Kernel panic - not syncing: VFS: no root");
         assert!(console.text().starts_with("SeaBIOS\n[    1.0] Linux\n"), "{:?}", console.text());
         assert!(console.quote().ends_with("\n  | [    2.6] CPU: 0"));
+    }
+
+    #[test]
+    fn oops_is_told_with_its_panic() {
+        let mut console = Console::default();
+        console.push(b"[    2.5] Oops: int3: 0000 [#1] PREEMPT SMP\r\n[    2.5] RIP: 0010:x\r\n");
+        assert_eq!(console.panic(), None);
+        console.push(b"[    2.6] Kernel panic - not syncing: Fatal exception\r\n");
+        let expected = "Kernel panic - not syncing: Fatal exception (Oops: int3: 0000 [#1] PREEMPT SMP)";
+        assert_eq!(console.panic().unwrap(), expected);
+        assert!(console.quote().starts_with("\n  | [    2.5] Oops: int3"), "{}", console.quote());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod accelerator;
 mod console;
 mod memory;
+mod progress;
 mod qemu;
+mod reader;
 mod session;
 
 pub use accelerator::{Accelerator, AcceleratorChoice};
@@ -14,8 +16,9 @@ pub use session::Output;
 use crate::initramfs::{self, GuestCommand, GuestFile, Initramfs};
 use crate::kernel::Kernel;
 use accelerator::Kvm;
+use progress::{BootFailure, Limits};
 use qemu::Qemu;
-use session::{BootFailure, Limits, Session};
+use session::{Reader, Session};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,9 +59,9 @@ pub struct Ended {
     pub boot_s: f64,
     /// Seconds from the start of the command to its end, by the guest's clock.
     pub run_s: f64,
-    /// CPU seconds of the command in user mode, by the guest's account.
+    /// CPU seconds in user mode of all processes that the command has started, by the guest's account.
     pub user_s: f64,
-    /// CPU seconds of the command in the guest's kernel.
+    /// CPU seconds of the same in the guest's kernel.
     pub system_s: f64,
     /// What executed the guest's instructions.
     pub accelerator: Accelerator,
@@ -134,19 +137,35 @@ impl Machine {
     /// Boots, runs the command, and returns how it ended, with its output. Fails if it has not ended after `limit`.
     pub fn run(&self, command: &[OsString], limit: Option<Duration>) -> Result<Ended, Error> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let ended = self.run_with(command, limit, &mut |output| match output {
-            Output::Stdout(bytes) => stdout.extend_from_slice(bytes),
-            Output::Stderr(bytes) => stderr.extend_from_slice(bytes),
+        let ended = self.perform(command, limit, &mut |output| {
+            match output {
+                Output::Stdout(bytes) => stdout.extend_from_slice(bytes),
+                Output::Stderr(bytes) => stderr.extend_from_slice(bytes),
+            }
+            Reader::Listens
         })?;
         Ok(Ended { stdout, stderr, ..ended })
     }
 
-    /// Boots, runs the command, and passes on its output as it comes.
+    /// Boots, runs the command, and passes on its output as it comes. `output` writes it to standard output and standard error of
+    /// this process: where the reader of one of them is gone, the command gets SIGPIPE, as if it wrote there itself.
     pub fn run_with(
         &self,
         command: &[OsString],
         limit: Option<Duration>,
         output: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Ended, Error> {
+        self.perform(command, limit, &mut |piece| {
+            output(piece);
+            reader::of(piece)
+        })
+    }
+
+    fn perform(
+        &self,
+        command: &[OsString],
+        limit: Option<Duration>,
+        output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Ended, Error> {
         let command = GuestCommand::new(command)?;
         let qemu = Qemu::find()?;
@@ -157,14 +176,23 @@ impl Machine {
         let mut boot = |accelerator| self.boot(&qemu, &initramfs, memory, accelerator, limit, output);
         match kvm {
             Kvm::Works => boot(Accelerator::Kvm).map_err(Error::from),
-            Kvm::Fails(why) => {
-                self.say_translated(&why);
+            Kvm::Required => {
+                let ended = boot(Accelerator::Kvm)?;
+                accelerator::remember(None);
+                Ok(ended)
+            }
+            Kvm::Absent(why) => {
+                self.say(&accelerator::translated(&why));
+                boot(Accelerator::Tcg).map_err(Error::from)
+            }
+            Kvm::Failed(why) => {
+                self.say(&accelerator::translated_from_now_on(&why));
                 boot(Accelerator::Tcg).map_err(Error::from)
             }
             Kvm::Refused => boot(Accelerator::Tcg).map_err(Error::from),
             Kvm::Untried => match boot(Accelerator::Kvm) {
                 Err(BootFailure::NotBooted { why, .. }) => {
-                    self.say_translated(&why);
+                    self.say(&accelerator::translated_from_now_on(&why));
                     let ended = boot(Accelerator::Tcg)?;
                     // The guest is not what is wrong.
                     accelerator::remember(Some(&why));
@@ -186,7 +214,7 @@ impl Machine {
         memory: u64,
         accelerator: Accelerator,
         run: Option<Duration>,
-        output: &mut dyn FnMut(Output<'_>),
+        output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Ended, BootFailure> {
         let options = qemu::Options {
             kernel: &self.kernel.image,
@@ -212,9 +240,9 @@ impl Machine {
         })
     }
 
-    fn say_translated(&self, why: &str) {
+    fn say(&self, line: &str) {
         if let Some(notice) = self.notice {
-            notice(&format!("vm: {why}: the instructions are translated (TCG)"));
+            notice(line);
         }
     }
 }

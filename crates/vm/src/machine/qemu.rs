@@ -60,6 +60,12 @@ impl Qemu {
         Qemu::find_in(env::var_os("PATH"))
     }
 
+    /// A program in its place.
+    #[cfg(test)]
+    pub fn in_file(file: PathBuf) -> Qemu {
+        Qemu(file)
+    }
+
     fn find_in(path: Option<OsString>) -> Result<Qemu, Error> {
         let path = path.unwrap_or_default();
         let mut files = env::split_paths(&path).map(|folder| folder.join(NAME));
@@ -128,10 +134,11 @@ fn arguments(options: &Options<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// The parameters of the kernel. It ends at a panic, and so does qemu; what follows the two hyphens are arguments of the first
+/// The parameters of the kernel. It ends at a panic, and so does qemu. An oops is a panic: a kernel that goes on after it, with a
+/// process killed in the midst of its work, proves nothing. What follows the two hyphens are arguments of the first
 /// process.
 fn kernel_line(options: &Options<'_>) -> String {
-    let mut words = vec!["console=ttyS0", "quiet", "loglevel=4", "panic=-1"];
+    let mut words = vec!["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "oops=panic"];
     words.extend(options.parameters.iter().map(String::as_str));
     words.extend(["--", ARGUMENT]);
     words.join(" ")
@@ -163,7 +170,7 @@ mod tests {
             tcg.contains(" -accel tcg,thread=multi -cpu max -smp 4 -m 512M -kernel /k/vmlinuz "),
             "{tcg}"
         );
-        assert!(tcg.contains(" panic=-1 profile=2 -- vm-init -device "), "{tcg}");
+        assert!(tcg.contains(" panic=-1 oops=panic profile=2 -- vm-init -device "), "{tcg}");
         assert!(tcg.contains(" -device virtserialport,chardev=status,nr=3,name=status"), "{tcg}");
         let hidden = line(Accelerator::Kvm, HypervisorBit::Hidden);
         assert!(hidden.contains(" -accel kvm -cpu host,-hypervisor "), "{hidden}");
