@@ -29,17 +29,12 @@ ends_so() { # CODE STDOUT STDERR OPTION-OR-WORD...
     [ -z "$why" ]
 }
 
-# What qemu does wrong where it translates the instructions of several CPUs (TCG), by the message: a breakpoint that the guest's kernel
-# has removed, a processor flag of a Rust program, a machine that does not reach its first process (docs/vm.md).
-flaws='Oops: int3|attempt to multiply with overflow|the virtual machine did not boot within'
-flaws+='|the virtual machine ended before it had started the command'
-
-# A machine must end so. Only one with such a flaw is booted again, up to three times; all else is a defect of ours at once.
+# A machine must end so. One in which the emulator failed is booted again, up to three times; all else is a defect of ours at once.
 expect() { # CODE STDOUT STDERR OPTION-OR-WORD...
     local attempt
     for attempt in 1 2 3; do
         if ends_so "$@"; then return; fi
-        grep -qE "$flaws" "$folder/err" || fail "$why"
+        emulator_failed "$(cat "$folder/err")" || fail "$why"
         echo "$gate: attempt $attempt: $why"
     done
     fail "$why"
@@ -77,7 +72,7 @@ read_so() {
 for attempt in 1 2 3; do
     if read_so; then break; fi
     why="readers: $(cat "$folder/differs" "$folder/err")"
-    { [ "$attempt" -lt 3 ] && grep -qE "$flaws" "$folder/err"; } || fail "$why"
+    { [ "$attempt" -lt 3 ] && emulator_failed "$(cat "$folder/err")"; } || fail "$why"
     echo "$gate: attempt $attempt: $why"
 done
 
