@@ -64,7 +64,7 @@ echo "${PIPESTATUS[0]}"
 echo "${PIPESTATUS[0]}"
 END
 )
-# In place of a machine, whose output these pipes have.
+# In place of a machine: these pipes have its output.
 read_so() {
     (cd "$here" && bash -c "$readers" "$unspin") >"$folder/out" 2>"$folder/err" </dev/null
     diff "$folder/out" - <<<$'y\n141\n'"$(seq 1000000 | cksum)"$'\n0' >"$folder/differs"

@@ -1,5 +1,5 @@
-//! A process whose threads have all been joined can be forked, although the kernel may still count the last one: it wakes the joiner
-//! before it removes the thread.
+//! A process can be forked when it has joined all of its threads, although the kernel may still count the last one: it wakes the
+//! joiner before it removes the thread.
 
 use std::thread;
 use std::time::Duration;

@@ -45,7 +45,7 @@ use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 const ALL: [&dyn HistoricalReport; 5] =
     [&semopbench::Semopbench, &dbt1::Dbt1, &profile::Profile, &volano::Volano, &hackbench::Hackbench];
 
-/// The reports whose comparison today's kernels allow: `--kernel`.
+/// The reports with a comparison that today's kernels allow: `--kernel`.
 const ON_KERNELS: [&dyn HistoricalReport; 1] = [&hackbench_kernels::HackbenchKernels];
 
 /// At least one report was not measured: docs/exit-codes.md.

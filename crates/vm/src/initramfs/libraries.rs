@@ -46,7 +46,7 @@ pub(super) struct Libraries {
     pub missing: Option<OsString>,
 }
 
-/// A program or library whose libraries are looked for.
+/// A program or library that needs libraries.
 struct Loaded {
     folder: PathBuf,
     elf: Elf,

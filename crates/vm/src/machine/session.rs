@@ -43,7 +43,7 @@ pub(super) struct Session {
 /// Pieces of output that wait to be taken. The guest waits while there are as many.
 const PIECES: usize = 64;
 const PIECE: usize = 64 << 10;
-/// A guest whose command has ended passes on the next piece of its output within this time.
+/// A guest passes on each next piece of output within this time when its command has ended.
 const LAST_PIECE: Duration = Duration::from_secs(10);
 
 impl Session {
@@ -109,7 +109,7 @@ impl Session {
     }
 }
 
-/// Passes on a piece of output. If it has no reader, the port's stream is closed: qemu tells the guest, whose first process closes
+/// Passes on a piece of output. If it has no reader, the port's stream is closed: qemu tells the guest, and its first process closes
 /// the command's pipe.
 fn pass_on(
     stream: &UnixStream,
