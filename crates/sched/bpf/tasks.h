@@ -183,7 +183,7 @@ static void kick_idle(s32 cpu)
 	COUNT(kicks);
 }
 
-/* Wakes the CPU for a task. If it finds none and goes idle again, it looks at the queues once more then. */
+/* Wakes the CPU for a task, and permits it one more look at the queues when the kernel next tells that it goes idle. */
 static void wake_idle(s32 cpu)
 {
 	struct slot *slot = slot_of(cpu);

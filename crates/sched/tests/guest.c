@@ -161,7 +161,7 @@ static int use_both_cpus(int count, const int *numbers)
 /* Six spin, and those of one CPU end: it must take some of the others'. */
 static int empties(void)
 {
-	int i, numbers[MOST], left = 0, on[CPUS] = {0}, emptied;
+	int i, numbers[MOST], cpus[MOST], left = 0, on[CPUS] = {0}, emptied;
 
 	for (i = 0; i < 6; i++) {
 		start(i, EXT, ANY_CPU, spin);
@@ -169,17 +169,20 @@ static int empties(void)
 	}
 	if (!use_both_cpus(6, numbers))
 		return 1;
-	for (i = 0; i < 6; i++)
-		on[shared->spinners[i].cpu == 1]++;
+	/* Once: the others move while one is ended. */
+	for (i = 0; i < 6; i++) {
+		cpus[i] = shared->spinners[i].cpu == 1;
+		on[cpus[i]]++;
+	}
 	/* Two at least stay. */
 	emptied = on[0] >= 2 ? 1 : 0;
 	for (i = 0; i < 6; i++) {
-		if ((shared->spinners[i].cpu == 1) == emptied)
+		if (cpus[i] == emptied)
 			end(&shared->spinners[i]);
 		else
 			numbers[left++] = i;
 	}
-	printf("%d of 6 stay, none of them on CPU %d\n", left, emptied);
+	printf("%d of 6 stay, none of those on CPU %d\n", left, emptied);
 	return !use_both_cpus(left, numbers);
 }
 

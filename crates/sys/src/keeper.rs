@@ -54,9 +54,12 @@ fn split(caller: u32) -> Result<(), Errno> {
     child::become_subreaper()?;
     let mask = signal::set_mask(Mask::ALL);
     let keeper = process::pid();
+    // A process that ignores SIGCHLD is not told how its children end, and not woken.
+    let action = signal::set_default(libc::SIGCHLD);
     // SAFETY: this process has one thread, since it was just forked. The copy goes on here with a stack of its own.
     match unsafe { raw::call(libc::SYS_fork, []) } {
         Ok(0) => {
+            signal::restore(libc::SIGCHLD, action);
             signal::set_mask(mask);
             child::die_with_parent(keeper)
         }
@@ -115,18 +118,22 @@ fn kill_children() {
 /// Calls `with` for the children that the kernel lists; it may miss some while others end. Their pids are not reused before this process
 /// waits for them.
 fn for_each_child(mut with: impl FnMut(u32)) -> Result<(), Errno> {
+    // The pids of a /proc of another pid namespace are not those of this process.
+    if file::link(c"/proc/self", &mut [0; 16]).ok().and_then(number) != Some(process::pid()) {
+        return Err(Errno::ENOENT);
+    }
     let mut buffer = [0; 4096];
     let list = file::read_once(c"/proc/thread-self/children", &mut buffer)?;
-    let mut pid = 0u32;
     // A space ends each pid, so one that the buffer cuts is left out.
-    for &byte in list {
-        if byte.is_ascii_digit() {
-            pid = pid.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
-        } else if pid > 1 {
-            with(core::mem::take(&mut pid));
-        }
+    for pid in list.split_inclusive(|&byte| byte == b' ').filter_map(|word| number(word.strip_suffix(b" ")?))
+    {
+        with(pid);
     }
     Ok(())
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// Takes the next signal of this process, of which SIGCHLD is one; `EAGAIN` after the time.

@@ -99,7 +99,6 @@ pub fn set_default(signal: i32) -> usize {
 }
 
 /// Gives a signal the action that [`set_default`] has returned.
-#[cfg(test)]
 pub(crate) fn restore(signal: i32, action: usize) {
     // SAFETY: the action was in force before.
     unsafe { libc::signal(signal, action) };

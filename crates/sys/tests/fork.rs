@@ -9,7 +9,16 @@ use unspin_sys::child::{self, End};
 /// Enough to meet a thread that is still counted: one of the first 40 was, where nothing waited for the removal.
 const JOINS: i32 = 3000;
 
+/// The test, with the lines that the harness would print.
 fn main() {
+    println!("\nrunning 1 test");
+    a_process_that_has_joined_its_threads_can_be_forked();
+    println!(
+        "test a_process_that_has_joined_its_threads_can_be_forked ... ok\n\ntest result: ok. 1 passed; 0 failed"
+    );
+}
+
+fn a_process_that_has_joined_its_threads_can_be_forked() {
     for number in 0..JOINS {
         thread::spawn(|| ()).join().unwrap();
         let code = number % 100;

@@ -349,11 +349,12 @@ fn scheduler_outside_the_process_group_is_ended() {
 /// The program may get it before it is executed, and must not lose it.
 #[test]
 fn early_signal_ends_the_program() {
-    for delay_us in (0..8000).step_by(400) {
+    for delay_us in (0..40_000).step_by(2000) {
         let fake = FakeSchedExt::new();
         let mut unspin = fake.unspin(&["run", "--scheduler", &fake.scheduler("x"), "sleep", "1000"]);
         let mut unspin = unspin.spawn().unwrap();
-        wait_until("the scheduler is enabled", || fake.state() == "enabled");
+        let number = || fs::read_to_string(fake.file("enable_seq")).unwrap_or_default();
+        wait_until("the scheduler is told to be enabled", || !["", "0"].contains(&number().trim()));
         std::thread::sleep(Duration::from_micros(delay_us));
         let kill = Command::new("kill").arg(unspin.id().to_string()).status().unwrap();
         assert!(kill.success());

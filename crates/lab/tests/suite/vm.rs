@@ -10,8 +10,10 @@ use tempfile::TempDir;
 /// `unspin vm` with this script in place of qemu, with a kernel that has a header only, and with a cache of its own.
 fn vm(folder: &TempDir, qemu: &str, options: &[&str], command: &str) -> Command {
     let path = |name: &str| folder.path().join(name);
-    fs::write(path("qemu-system-x86_64"), format!("#!/bin/sh\n{qemu}\n")).unwrap();
-    fs::set_permissions(path("qemu-system-x86_64"), Permissions::from_mode(0o755)).unwrap();
+    // Written by another process, which no other test's child can hold open while it is executed.
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "printf '#!/bin/sh\n%s\n' \"$1\" > \"$0\" && chmod 755 \"$0\""]);
+    assert!(writer.arg(path("qemu-system-x86_64")).arg(qemu).status().unwrap().success());
     let mut image = vec![0; 0x400];
     image[0x202..0x206].copy_from_slice(b"HdrS");
     image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
@@ -55,8 +57,9 @@ fn kvm_that_has_failed_can_be_tried_again() {
     }
     let folder = tempfile::tempdir().unwrap();
     let boots = "echo started >&6; echo ended 0 0 0 0 0 0 >&6";
-    let fails =
-        format!("case \"$*\" in *' -accel kvm '*) echo KVM internal error. >&2; sleep 1000;; esac\n{boots}");
+    let fails = format!(
+        "case \"$*\" in *' -accel kvm '*) echo KVM internal error. >&2; exec sleep 1000;; esac\n{boots}"
+    );
     let said = |qemu: &str, options: &[&str]| {
         let (_, err, code) = finish(&mut vm(&folder, qemu, options, "true"));
         assert_eq!(code, Some(0), "{err}");

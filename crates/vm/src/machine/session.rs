@@ -177,15 +177,16 @@ mod tests {
     use crate::machine::MIB;
     use crate::machine::accelerator::Accelerator;
     use crate::machine::qemu::HypervisorBit;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
+    use std::process::Command;
 
     /// A session of a shell that does what these words say, in place of qemu.
     fn session(folder: &Path, words: &str) -> Session {
         let file = folder.join("qemu");
-        fs::write(&file, format!("#!/bin/sh\n{words}\n")).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process, which no other test's child can hold open while it is executed.
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf '#!/bin/sh\n%s\n' \"$1\" > \"$0\" && chmod 755 \"$0\""]);
+        assert!(writer.arg(&file).arg(words).status().unwrap().success());
         let options = Options {
             kernel: Path::new("/vmlinuz"),
             cpus: 1,
@@ -213,8 +214,7 @@ mod tests {
     #[test]
     fn output_is_complete_though_it_comes_after_the_end() {
         let folder = tempfile::tempdir().unwrap();
-        let words =
-            "echo started >&6; echo ended 0 1 1 1 5000000 0 >&6; head -c 5000000 /dev/zero >&4; sleep 1000";
+        let words = "echo started >&6; echo ended 0 1 1 1 5000000 0 >&6; head -c 5000000 /dev/zero >&4; exec sleep 1000";
         let mut bytes = 0;
         let mut output = |output: Output<'_>| {
             if let Output::Stdout(piece) = output {
