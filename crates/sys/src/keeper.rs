@@ -74,18 +74,27 @@ fn guard(command: u32) -> ! {
     // SAFETY: the descriptors belong to values of the caller, of which this copy uses none.
     let _ = unsafe { raw::call(libc::SYS_close_range, [3, u32::MAX as usize, 0]) };
     let mut end = End::Exited(0);
-    let mut ends_all = false;
+    let (mut ends_all, mut asked) = (false, Asked::default());
     loop {
         match child::try_wait_any() {
-            Ok(Some(Ended { pid, end: how, .. })) if pid == command => end = how,
-            Ok(Some(_)) | Err(Errno::EINTR) => {}
+            Ok(Some(Ended { pid, end: how, .. })) => {
+                if pid == command {
+                    end = how;
+                }
+                // Its children are this process's now.
+                asked.pass_on();
+            }
+            Err(Errno::EINTR) => {}
             Ok(None) => {
                 if ends_all {
                     kill_children();
                 }
                 match next_signal(ends_all.then_some(&LOOK)) {
                     Ok(END_ALL) => ends_all = true,
-                    Ok(asked @ (libc::SIGINT | libc::SIGTERM)) => pass_on(Signal::PassedOn(asked)),
+                    Ok(signal @ (libc::SIGINT | libc::SIGTERM)) => {
+                        asked = Asked { signal, ..Asked::default() };
+                        asked.pass_on();
+                    }
                     _ => {}
                 }
             }
@@ -95,13 +104,42 @@ fn guard(command: u32) -> ! {
     }
 }
 
-/// Passes a signal on that the process group has got, to each child outside it.
-fn pass_on(signal: Signal) {
-    let _ = for_each_child(|pid| {
-        if process::group_of(pid) != Ok(process::pid()) {
-            let _ = child::signal(pid, signal);
+/// Children of which it is remembered that they have been asked.
+const MANY: usize = 64;
+
+/// The last signal that the process group has got, and the children outside the group that have got it from this process.
+struct Asked {
+    /// 0: none yet.
+    signal: i32,
+    told: [u32; MANY],
+    count: usize,
+}
+
+impl Default for Asked {
+    fn default() -> Asked {
+        Asked { signal: 0, told: [0; MANY], count: 0 }
+    }
+}
+
+impl Asked {
+    /// Passes the signal on to each child outside the group that has not got it. Of more children than are remembered, some get it
+    /// again.
+    fn pass_on(&mut self) {
+        if self.signal == 0 {
+            return;
         }
-    });
+        // Without /proc nothing outside the group is known.
+        let _ = for_each_child(|pid| {
+            if self.told[..self.count].contains(&pid) || process::group_of(pid) == Ok(process::pid()) {
+                return;
+            }
+            let _ = child::signal(pid, Signal::PassedOn(self.signal));
+            if self.count < MANY {
+                self.told[self.count] = pid;
+                self.count += 1;
+            }
+        });
+    }
 }
 
 /// Kills the children. Theirs become the keeper's when they end.
@@ -221,13 +259,11 @@ mod tests {
         let script = "trap '' INT; trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
         for leaver in LEAVERS {
             let (mut kept, mut output) = start_leaver(leaver, script);
-            // The shell of a job may end after the signal, and its job is the keeper's child only then.
-            while child::has_ended_within(kept.id(), Duration::from_millis(100)) == Ok(false) {
-                ask_to_end(kept.id(), Signal::Terminate).unwrap();
-            }
+            // The shell of a job ends after the signal, and its job is the keeper's child only then.
+            ask_to_end(kept.id(), Signal::Terminate).unwrap();
             let mut said = String::new();
             output.read_to_string(&mut said).unwrap();
-            assert!(said.starts_with("bye\n"), "{leaver}: {said}");
+            assert_eq!(said, "bye\n", "{leaver}");
             kept.wait().unwrap();
         }
     }
