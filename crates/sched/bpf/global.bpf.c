@@ -39,10 +39,19 @@ void BPF_PROG(global_enqueue, struct task_struct *p, u64 enq_flags)
 	count_acquired(QUEUE, 1);
 	insert_vtime(p, QUEUE, t->vtime, enq_flags);
 
-	cpu = t->claimed >= 0 ? t->claimed : claim_idle(p, scx_bpf_task_cpu(p));
+	cpu = t->claimed;
+	if (cpu < 0 || is_taken(cpu))
+		cpu = claim_idle(p, scx_bpf_task_cpu(p));
 	t->claimed = -1;
 	if (cpu >= 0)
 		wake_idle(cpu);
+}
+
+static bool tasks_wait(void)
+{
+	struct slot *slot = slot_of(QUEUE);
+
+	return slot && __sync_fetch_and_add(&slot->open, 0);
 }
 
 static void learn_lock(void)

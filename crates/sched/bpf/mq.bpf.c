@@ -176,9 +176,7 @@ static void wake_for(const struct task_struct *p, s32 queue, bool is_open)
 /* Whether the task may be put into the local queue of its CPU: it was claimed for it, and no task of a higher class came first. */
 static bool may_run_at_once(const struct task *t, s32 cpu)
 {
-	struct slot *slot = slot_of(cpu);
-
-	return t->claimed == cpu && slot && !slot->taken_since;
+	return t->claimed == cpu && !is_taken(cpu);
 }
 
 SEC("struct_ops/enqueue")
@@ -281,6 +279,11 @@ static bool any_open(s32 cpu)
 			return true;
 	}
 	return false;
+}
+
+static bool tasks_wait(void)
+{
+	return any_open(-1);
 }
 
 SEC("struct_ops/update_idle")

@@ -176,6 +176,14 @@ static inline bool is_movable(const struct task_struct *p)
 	return p->nr_cpus_allowed > 1 && !is_migration_disabled(p);
 }
 
+/* Whether a task of a higher class has the CPU. */
+static bool is_taken(s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+
+	return slot && slot->taken_since;
+}
+
 static void kick_idle(s32 cpu)
 {
 	/* The kernel looks whether the CPU is idle after the insertion: interrupts are off until then. */
@@ -311,6 +319,25 @@ static bool precedes(const struct task_struct *p)
 	return p->pid && (p->policy != SCHED_EXT || p->prio < MAX_RT_PRIO);
 }
 
+/* Whether tasks wait in a queue that other CPUs than the last of theirs may run. Each scheduler defines it. */
+static bool tasks_wait(void);
+
+/*
+ * A CPU that was idle runs a task of a higher class. It may have been woken for a task of ours, which no second CPU was woken for.
+ * So all idle CPUs look for tasks, since it is not known where that one may run.
+ */
+static void pass_wake_on(s32 cpu)
+{
+	s32 count = scx_bpf_nr_cpu_ids(), other;
+
+	if (!tasks_wait())
+		return;
+	bpf_for(other, 0, count) {
+		if (other != cpu && scx_bpf_test_and_clear_cpu_idle(other))
+			wake_idle(other);
+	}
+}
+
 /*
  * A task in the local queue of a CPU can leave it only by the hand of the kernel, which takes it from there here and calls
  * `enqueue`. So it does not wait for a task of a higher class, while another CPU could run it: after a preemption the kernel
@@ -319,7 +346,8 @@ static bool precedes(const struct task_struct *p)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct slot *slot = slot_of(bpf_get_smp_processor_id());
+	s32 cpu = bpf_get_smp_processor_id();
+	struct slot *slot = slot_of(cpu);
 
 	if (!slot)
 		return 0;
@@ -332,6 +360,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		slot->taken_since = bpf_ktime_get_ns();
 	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new) && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local___v2___new();
+	if (!prev->pid)
+		pass_wake_on(cpu);
 	return 0;
 }
 
