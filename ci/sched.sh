@@ -64,6 +64,23 @@ planted() {
 }
 
 holds "progress steals bound policy empties burst beside"
+
+# unspin itself loads the scheduler for the command, and says what the kernel had.
+scheduled() { # CODE TEXT SCHEDULER COMMAND...
+    local code=0 said
+    for _ in 1 2 3; do
+        code=0
+        said=$("${vm[@]}" --quiet --json "$CARGO_TARGET_DIR/vm.json" --scheduler "$3" -- "${@:4}" 2>&1) || code=$?
+        if ! emulator_failed "$said"; then break; fi
+    done
+    if [ "$code" -ne "$1" ] || ! grep -qF -e "$2" <<<"$said"; then fail "exit code $code instead of $1, or not '$2': $said"; fi
+}
+mq=$CARGO_TARGET_DIR/debug/unspin-sched
+scheduled 7 unspin_mq "$mq mq" sh -c 'cat /sys/kernel/sched_ext/root/ops; exit 7'
+grep -qF '"ops": "unspin_mq' "$CARGO_TARGET_DIR/vm.json" || fail "--json has no scheduler: $(cat "$CARGO_TARGET_DIR/vm.json")"
+scheduled 125 "ended with exit code 3 before it was enabled" "sh -c 'exit 3'" true
+echo "sched: unspin vm --scheduler loads a scheduler for its command"
+
 if [ "${1:-}" != --all ]; then
     pass "both schedulers run tasks, steal, use idle CPUs beside other classes, and their counters add up"
     exit

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::command::line::parse_duration;
+use unspin_launch::scheduler::SchedulerCommand;
 
 const VM_HELP: &str = "\
 Exit code: that of the command, 128 + n if signal n killed it, or
@@ -17,6 +18,7 @@ Exit code: that of the command, 128 + n if signal n killed it, or
 Examples:
   unspin vm -- uname -a                                        # on the newest kernel of Debian's cloud flavour
   unspin vm --kernel rt --cpus 4 -- unspin hackbench 10        # a workload on a kernel with PREEMPT_RT
+  unspin vm --scheduler 'unspin-sched mq' -- unspin hackbench 10   # the same under another scheduler
   unspin vm --file ./data:/data -- sh -c './server & ./load /data'   # the programs that the words name are there, too";
 
 /// Run a command on another kernel, in a virtual machine
@@ -62,6 +64,11 @@ pub struct VmOptions {
     #[arg(long)]
     pub hide_hypervisor: bool,
 
+    /// A command that loads a scheduler of sched_ext and keeps running. It is started before the command and ended after it; if it does
+    /// not last, the command has failed. Its program comes along
+    #[arg(long, value_name = "CMD", value_parser = parse_scheduler)]
+    pub scheduler: Option<SchedulerCommand>,
+
     /// The mirror of Debian's archive [default: that of this machine's apt, else Debian's own]
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
@@ -88,6 +95,10 @@ pub enum VmAccelerator {
     Kvm,
     /// A translator
     Tcg,
+}
+
+fn parse_scheduler(line: &str) -> Result<SchedulerCommand, String> {
+    SchedulerCommand::parse(line).map_err(|error| error.to_string())
 }
 
 /// Bytes, from a number with a unit.

@@ -1,15 +1,14 @@
 //! `unspin vm`: a command on another kernel.
 
 use crate::options::{VmAccelerator, VmOptions};
-use std::io::Write;
 use std::process::ExitCode;
 use unspin_launch::error::Error;
 use unspin_launch::output::document::write_json;
 use unspin_launch::output::{outfile, stderr};
-use unspin_results::{GuestRun, VM_SCHEMA};
+use unspin_results::{GuestRun, ScheduledBy, VM_SCHEMA};
 use unspin_vm::initramfs::{GuestCommand, GuestFile};
 use unspin_vm::kernel::{Archive, Kernel, KernelName};
-use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine, Output};
+use unspin_vm::machine::{Accelerator, AcceleratorChoice, Ended, HypervisorBit, MIB, Machine};
 
 /// Boots, passes on the command's output, and ends with its exit code.
 pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
@@ -17,13 +16,13 @@ pub fn run(options: &VmOptions) -> Result<ExitCode, Error> {
     let name: KernelName = options.kernel.parse()?;
     let files = options.files.iter().map(|file| file.parse()).collect::<Result<Vec<GuestFile>, Error>>()?;
     // Before a kernel is fetched.
-    GuestCommand::new(&options.command)?;
+    GuestCommand::new(&options.command, options.scheduler.as_ref())?;
     unspin_vm::machine::require_qemu()?;
     let notice: Option<fn(&str)> = (!options.quiet).then_some(|line| stderr::say(format_args!("{line}")));
     let kernel = Kernel::find(&name, &Archive { mirror: options.mirror.clone(), notice })?;
     let release = kernel.release.clone();
     let machine = machine(options, kernel, files, notice);
-    let ended = machine.run_with(&options.command, options.time_limit, &mut pass_on)?;
+    let ended = machine.run_here(&options.command, options.time_limit)?;
     let guest_run = guest_run(release, options.cpus, &ended);
     if !options.quiet {
         stderr::say(format_args!("{}", summary(&guest_run)));
@@ -44,20 +43,10 @@ fn machine(options: &VmOptions, kernel: Kernel, files: Vec<GuestFile>, notice: O
     let machine = Machine::new(kernel).cpus(options.cpus.into()).accelerator(accelerator).hypervisor_bit(bit);
     let machine = files.into_iter().fold(machine, Machine::file);
     let machine = options.memory.into_iter().fold(machine, Machine::memory);
+    let machine = options.scheduler.iter().cloned().fold(machine, Machine::scheduler);
     let machine = notice.into_iter().fold(machine, Machine::notice);
     let parameters = options.kernel_parameters.iter();
     parameters.fold(machine, |machine, parameter| machine.kernel_parameter(parameter))
-}
-
-/// Writes the command's output as it is. A reader that is gone needs no more.
-fn pass_on(output: Output<'_>) {
-    let _ = match output {
-        Output::Stdout(bytes) => {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(bytes).and_then(|()| stdout.flush())
-        }
-        Output::Stderr(bytes) => std::io::stderr().lock().write_all(bytes),
-    };
 }
 
 /// What is known of the run.
@@ -74,6 +63,11 @@ fn guest_run(kernel: String, cpus: u16, ended: &Ended) -> GuestRun {
         run_s,
         user_s,
         system_s,
+        scheduler: ended.scheduler.as_ref().map(|scheduler| ScheduledBy {
+            ops: scheduler.ops.clone(),
+            reach: scheduler.reach.name().into(),
+            cpu_s: scheduler.cpu.as_secs_f64(),
+        }),
     }
 }
 
@@ -106,6 +100,7 @@ mod tests {
             system_s: 0.125,
             accelerator: Accelerator::Tcg,
             memory: 1024 * MIB,
+            scheduler: None,
         };
         let line = summary(&guest_run("7.3.4+deb13-cloud-amd64".into(), 2, &ended));
         let expected = "vm: kernel 7.3.4+deb13-cloud-amd64, tcg, 2 CPUs, 1024 MiB: booted in 4.2 s, ran 1.50 s (0.50 s CPU); \

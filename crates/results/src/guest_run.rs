@@ -29,6 +29,20 @@ pub struct GuestRun {
     pub user_s: f64,
     /// CPU seconds of the same in the guest's kernel.
     pub system_s: f64,
+    /// The scheduler that was loaded for the command; none for the kernel's own.
+    #[serde(default)]
+    pub scheduler: Option<ScheduledBy>,
+}
+
+/// The scheduler of a command in a virtual machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScheduledBy {
+    /// The name that the kernel shows.
+    pub ops: String,
+    /// Which tasks it scheduled: those of the `machine`, or of the `program`.
+    pub reach: String,
+    /// CPU seconds of its process. Those of the command do not contain them.
+    pub cpu_s: f64,
 }
 
 impl GuestRun {
@@ -60,6 +74,7 @@ mod tests {
             run_s: 0.25,
             user_s: 0.125,
             system_s: 0.0625,
+            scheduler: Some(ScheduledBy { ops: "mq".into(), reach: "program".into(), cpu_s: 0.5 }),
         };
         let json = serde_json::to_string(&run).unwrap();
         assert_eq!(GuestRun::parse(&json), Some(run.clone()));

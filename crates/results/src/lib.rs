@@ -38,7 +38,7 @@ pub use compare::{
     Untested,
 };
 pub use compiled::CompiledPlan;
-pub use guest_run::{GuestRun, VM_SCHEMA};
+pub use guest_run::{GuestRun, ScheduledBy, VM_SCHEMA};
 pub use lenses::{
     StoredBlockedCaller, StoredBlockedReason, StoredFutex, StoredFutexCaller, StoredFutexRow, StoredFutexes,
     StoredKernel, StoredKernelCaller, StoredKernelLock, StoredKernelRow, StoredKernelUse, StoredLenses,

@@ -3,6 +3,7 @@
 //! Times are those that the guest takes. The boot, which takes longer than most programs, is not among them.
 
 use super::performance::Performance;
+use super::scheduled::PastScheduler;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -12,7 +13,8 @@ use std::process::Command;
 use std::time::Duration;
 use unspin_launch::command::lab;
 use unspin_launch::error::Error;
-use unspin_results::GuestRun;
+use unspin_launch::scheduler::{Enabled, Reach, SchedulerCommand};
+use unspin_results::{GuestRun, ScheduledBy};
 use unspin_sys::child::Usage;
 
 /// A kernel that is booted for each run.
@@ -37,12 +39,25 @@ pub struct PastBoot {
     pub boot_s: f64,
     #[serde(skip)]
     is_translated: bool,
+    /// The scheduler that was loaded in it; none for the kernel's own.
+    #[serde(skip)]
+    pub scheduler: Option<ScheduledBy>,
 }
 
 impl PastBoot {
     /// Whether a translator executed the instructions.
     pub fn is_translated(&self) -> bool {
         self.is_translated
+    }
+
+    /// What is known of the scheduler.
+    pub fn past_scheduler(&self) -> PastScheduler {
+        let Some(ScheduledBy { ops, reach, cpu_s }) = &self.scheduler else {
+            return PastScheduler::default();
+        };
+        let reach = Reach::named(reach).unwrap_or(Reach::Program);
+        let enabled = Some(Enabled { ops: ops.clone(), reach, sequence: None });
+        PastScheduler { enabled, cpu_s: *cpu_s, ..PastScheduler::default() }
     }
 
     /// "2 CPUs by tcg".
@@ -60,11 +75,19 @@ impl GuestKernel {
     }
 
     /// The command that boots the kernel, runs `program` in it, and writes what it has measured to `result`.
-    pub fn command(&self, program: &Command, result: &Path) -> Result<Command, Error> {
+    pub fn command(
+        &self,
+        program: &Command,
+        scheduler: Option<&SchedulerCommand>,
+        result: &Path,
+    ) -> Result<Command, Error> {
         // The file of the last run.
         let _ = fs::remove_file(result);
         let mut command = Command::new(lab::find(lab::VM)?);
         command.args([lab::VM, "--quiet", "--kernel", &self.name, "--json"]).arg(result).args(&self.options);
+        if let Some(scheduler) = scheduler {
+            command.arg("--scheduler").arg(&scheduler.line);
+        }
         command.arg("--").arg(program.get_program()).args(program.get_args());
         Ok(command)
     }
@@ -135,8 +158,8 @@ fn take_guests_times(performance: &mut Performance, result: &Path) -> Option<Pas
         ..Usage::default()
     };
     let is_translated = run.is_translated();
-    let GuestRun { kernel: release, accelerator, cpus, boot_s, .. } = run;
-    Some(PastBoot { release, accelerator, cpus, boot_s, is_translated })
+    let GuestRun { kernel: release, accelerator, cpus, boot_s, scheduler, .. } = run;
+    Some(PastBoot { release, accelerator, cpus, boot_s, is_translated, scheduler })
 }
 
 #[cfg(test)]
@@ -163,6 +186,7 @@ mod tests {
             run_s: 0.5,
             user_s: 0.25,
             system_s: 0.125,
+            scheduler: Some(ScheduledBy { ops: "mq".into(), reach: "machine".into(), cpu_s: 0.5 }),
         };
         fs::write(&result, serde_json::to_string(&run).unwrap()).unwrap();
         let mut taken = performance(None);
@@ -170,6 +194,11 @@ mod tests {
         assert_eq!((boot.release.as_str(), boot.is_translated()), ("7.3.4", true));
         assert_eq!((taken.elapsed, taken.usage.user_us), (Duration::from_millis(500), 250_000));
         assert_eq!((taken.usage.system_us, taken.failure), (125_000, None));
+        let scheduler = boot.past_scheduler();
+        assert_eq!(
+            (scheduler.enabled.unwrap().to_string(), scheduler.cpu_s),
+            ("sched_ext mq, all tasks of the machine".into(), 0.5)
+        );
     }
 
     #[test]
@@ -194,6 +223,7 @@ mod tests {
             cpus,
             boot_s: 4.0,
             is_translated: true,
+            scheduler: None,
         };
         let difference =
             |name: &str, boot: &PastBoot| boots.difference(&kernel(name), boot).unwrap_or_default();

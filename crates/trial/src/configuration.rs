@@ -45,9 +45,9 @@ impl Configuration {
         Configuration { candidate: Candidate::control(name), setup: Some(Setup::default()) }
     }
 
-    /// The control of schedulers: the kernel's own, while no other one is loaded.
-    pub fn of_own_scheduler() -> Configuration {
-        let setup = Setup { scheduling: Some(Scheduling::Own), ..Setup::default() };
+    /// The control of schedulers: the kernel's own, while no other one is loaded. `kernel` is booted for each run, if there is one.
+    pub fn of_own_scheduler(kernel: Option<&GuestKernel>) -> Configuration {
+        let setup = Setup { scheduling: Some(Scheduling::Own), kernel: kernel.cloned(), ..Setup::default() };
         Configuration { candidate: Candidate::control(OWN_SCHEDULER), setup: Some(setup) }
     }
 
@@ -120,8 +120,12 @@ impl Configuration {
     pub fn summary(&self) -> Option<String> {
         let setup = self.setup.as_ref().filter(|_| self.is_judged())?;
         if let Some(scheduler) = self.judged_scheduler() {
+            let place = setup.kernel.as_ref();
+            let place = place.map_or(String::new(), |kernel| {
+                format!(" in a virtual machine with the kernel {}", kernel.name)
+            });
             return Some(format!(
-                "the sched_ext scheduler that `{}` loads, in place of the kernel's own",
+                "the sched_ext scheduler that `{}` loads{place}, in place of the kernel's own",
                 scheduler.line
             ));
         }

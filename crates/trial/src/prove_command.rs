@@ -8,6 +8,7 @@ use std::time::Duration;
 use unspin_launch::plan::Choice;
 use unspin_launch::replace::engine::Engine;
 use unspin_launch::replace::run_queue::RunQueue;
+use unspin_launch::scheduler::SchedulerCommand;
 use unspin_locks::LockKind;
 use unspin_stats::Direction;
 
@@ -36,6 +37,13 @@ pub enum Candidates {
     Engines(&'static [Engine]),
     /// Run queues. The first is the control.
     RunQueues(&'static [RunQueue]),
+    /// Schedulers of the kernel, on one that is booted for each run.
+    Schedulers {
+        /// The kernel, by the name that `unspin vm` knows.
+        kernel: &'static str,
+        /// The commands that load the schedulers. The control is the kernel's own.
+        commands: &'static [&'static str],
+    },
     /// Kernels, by the names that `unspin vm` knows. The first is the control.
     Kernels(&'static [&'static str]),
 }
@@ -60,10 +68,13 @@ impl ProveCommand {
             }
             Candidates::Engines(engines) => settings.sysv = engines.to_vec(),
             Candidates::RunQueues(run_queues) => settings.run_queues = run_queues.to_vec(),
-            Candidates::Kernels(names) => {
-                let kernel = |&name: &&str| GuestKernel { name: name.to_owned(), options: Vec::new() };
-                settings.kernels = names.iter().map(kernel).collect();
+            Candidates::Schedulers { kernel: name, commands } => {
+                settings.kernels = vec![kernel(name)];
+                let parse =
+                    |line: &&str| SchedulerCommand::parse(line).expect("the caller's words are a command");
+                settings.schedulers = commands.iter().map(parse).collect();
             }
+            Candidates::Kernels(names) => settings.kernels = names.iter().map(|name| kernel(name)).collect(),
         }
         if let Some((metric, direction)) = self.metric {
             (settings.metric, settings.direction) = (Some(metric.to_owned()), Some(direction));
@@ -82,9 +93,13 @@ impl ProveCommand {
             Candidates::Mutexes(kinds) => ("--mutex", join(kinds, LockKind::name)),
             Candidates::Engines(engines) => ("--sysv", join(engines, Engine::name)),
             Candidates::RunQueues(run_queues) => ("--runqueue", join(run_queues, RunQueue::name)),
+            Candidates::Schedulers { commands, .. } => ("--scheduler", commands.join(",")),
             Candidates::Kernels(names) => ("--kernel", names.join(",")),
         };
         let mut words = vec!["unspin", "prove", "--time-budget", time_budget, option, &names];
+        if let Candidates::Schedulers { kernel, .. } = self.candidates {
+            words.extend(["--kernel", kernel]);
+        }
         if let Some((metric, direction)) = self.metric {
             let better = match direction {
                 Direction::HigherIsBetter => "--higher-is-better",
@@ -95,6 +110,10 @@ impl ProveCommand {
         words.extend(self.command.iter().map(String::as_str));
         words.into_iter().map(str::to_owned).collect()
     }
+}
+
+fn kernel(name: &str) -> GuestKernel {
+    GuestKernel { name: name.to_owned(), options: Vec::new() }
 }
 
 /// The names, separated by commas.

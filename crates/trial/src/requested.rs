@@ -71,7 +71,7 @@ impl Requested {
     /// for.
     pub fn of(options: &NamedCandidates<'_>, program: &Program) -> Result<Option<Requested>, Error> {
         if !options.schedulers.is_empty() {
-            return Ok(Some(schedulers(options.schedulers)));
+            return schedulers(options.schedulers, options.kernels).map(Some);
         }
         if let Some((control, judged)) = options.kernels.split_first() {
             return kernels(control, judged).map(Some);
@@ -182,14 +182,23 @@ pub fn engines_beside(control: &Configuration, engines: &[Engine]) -> Vec<Config
     engines.iter().map(judged).collect()
 }
 
-/// The schedulers with the kernel's own as their control. One that is given several times is judged several times.
-fn schedulers(named: &[SchedulerCommand]) -> Requested {
+/// The schedulers with the kernel's own as their control. One that is given several times is judged several times. All runs are on one
+/// kernel: this machine's, or the one that is named.
+fn schedulers(named: &[SchedulerCommand], kernels: &[GuestKernel]) -> Result<Requested, Error> {
+    if let [first, _, ..] = kernels {
+        return Err(Error::Usage(format!(
+            "--kernel names {} kernels, and schedulers are compared on one: name one, such as --kernel {}",
+            kernels.len(),
+            first.name
+        )));
+    }
+    let kernel = kernels.first();
     let judged =
         distinct(named.iter().map(|command| &*command.line)).into_iter().zip(named).map(|(name, command)| {
             let scheduling = Some(Scheduling::Loaded(command.clone()));
-            Configuration::judged(&name, Setup { scheduling, ..Setup::default() })
+            Configuration::judged(&name, Setup { scheduling, kernel: kernel.cloned(), ..Setup::default() })
         });
-    Requested { control: Configuration::of_own_scheduler(), judged: judged.collect() }
+    Ok(Requested { control: Configuration::of_own_scheduler(kernel), judged: judged.collect() })
 }
 
 /// The first kernel as the control of the others. One that is given several times is judged several times.
@@ -344,6 +353,22 @@ mod tests {
         assert_eq!(line(&requested.judged[2]).as_deref(), Some("scx_a 1"));
         assert_eq!(line(&requested.control), None);
         assert!(requested.judged[0].summary().unwrap().contains("`scx_a 1` loads"));
+    }
+
+    #[test]
+    fn schedulers_are_compared_on_one_kernel() {
+        let requested = parse(&["--kernel", "cloud", "--scheduler", "scx_a,scx_b", "sh"]).unwrap();
+        assert_eq!(names(&requested), [OWN_SCHEDULER, "default scheduler (again)", "scx_a", "scx_b"]);
+        let configurations = requested.configurations();
+        assert!(
+            configurations.iter().all(|one| one.guest_kernel().is_some_and(|kernel| kernel.name == "cloud"))
+        );
+        let text = requested.judged[0].summary().unwrap();
+        assert!(text.contains("`scx_a` loads in a virtual machine with the kernel cloud"), "{text}");
+        let options = settings(&["--kernel", "cloud,rt", "--scheduler", "scx_a", "sh"]);
+        let program = Program::find(&options.command).unwrap();
+        let error = Requested::of(&NamedCandidates::of(&options), &program).unwrap_err();
+        assert!(error.to_string().starts_with("--kernel names 2 kernels"), "{error}");
     }
 
     #[test]

@@ -185,7 +185,10 @@ impl<'a> Runner<'a> {
         let guest_result = self.scratch("vm.json");
         let mut command = match kernel {
             None => self.program.command(),
-            Some(kernel) => kernel.command(&self.program.command(), &guest_result)?,
+            Some(kernel) => {
+                let scheduler = setup.and_then(|setup| setup.scheduling.as_ref()?.command());
+                kernel.command(&self.program.command(), scheduler, &guest_result)?
+            }
         };
         let tally = RunTally::create(self.scratch.folder())?;
         self.prepare(&mut command, setup, &arena, recording, &tally)?;
@@ -197,8 +200,11 @@ impl<'a> Runner<'a> {
         let joined = (engine != Kind::Kernel).then(|| times_joined(&arena));
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
-        let Some((mut performance, scheduler)) = performance? else { return Ok(None) };
+        let Some((mut performance, mut scheduler)) = performance? else { return Ok(None) };
         let boot = kernel.and_then(|kernel| self.boots.take(kernel, &mut performance, &guest_result));
+        if let Some(boot) = &boot {
+            scheduler = boot.past_scheduler();
+        }
         let reached_engine = matches!(joined, Some(Ok(1..)));
         let own = self.run_figure(&mut performance);
         // The output explains a failure of the program itself, not a plan that had no effect.
@@ -265,7 +271,9 @@ impl<'a> Runner<'a> {
         watch: &mut dyn RunMonitor,
     ) -> Result<Option<(Performance, PastScheduler)>, Error> {
         let around = Surroundings { interrupt: self.interrupt, progress: self.progress, scheduled: None };
-        let Some(scheduling) = setup.and_then(|setup| setup.scheduling.as_ref()) else {
+        // A virtual machine loads the scheduler itself.
+        let on_this_kernel = setup.filter(|setup| setup.kernel.is_none());
+        let Some(scheduling) = on_this_kernel.and_then(|setup| setup.scheduling.as_ref()) else {
             let performance = self.perform_within(command, limit, watch, around)?;
             return Ok(performance.map(|performance| (performance, PastScheduler::default())));
         };

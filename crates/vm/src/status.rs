@@ -1,6 +1,7 @@
 //! The lines that the guest writes to its third port.
 
 use std::time::Duration;
+use unspin_launch::scheduler::Reach;
 
 /// One line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +12,21 @@ pub(crate) enum Status {
     Ended(CommandEnd),
     /// The guest could not start the command, with the reason.
     Refused(String),
+    /// The scheduler did not schedule the whole time, with the reason and its last lines: the command's end says nothing.
+    Unscheduled(String),
+    /// What the scheduler was. Comes before the end.
+    Scheduled(GuestScheduler),
+}
+
+/// A scheduler that the guest's kernel had enabled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GuestScheduler {
+    /// The name that the kernel shows.
+    pub ops: String,
+    /// Which tasks it scheduled.
+    pub reach: Reach,
+    /// CPU time of its process, in the guest's account.
+    pub cpu: Duration,
 }
 
 /// How a command ended.
@@ -39,7 +55,11 @@ impl Status {
                 let [wall, user, system] = [wall, user, system].map(Duration::as_micros);
                 format!("ended {code} {wall} {user} {system} {stdout} {stderr}\n")
             }
-            Status::Refused(why) => format!("refused {}\n", why.replace('\n', " ")),
+            Status::Refused(why) => format!("refused {}\n", escape(why)),
+            Status::Unscheduled(why) => format!("unscheduled {}\n", escape(why)),
+            Status::Scheduled(GuestScheduler { ops, reach, cpu }) => {
+                format!("scheduled {} {} {}\n", reach.name(), cpu.as_micros(), escape(ops))
+            }
         }
     }
 
@@ -48,7 +68,14 @@ impl Status {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "started" => Some(Status::Started),
-            "refused" => Some(Status::Refused(rest.into())),
+            "refused" => Some(Status::Refused(unescape(rest))),
+            "unscheduled" => Some(Status::Unscheduled(unescape(rest))),
+            "scheduled" => {
+                let mut words = rest.splitn(3, ' ');
+                let reach = Reach::named(words.next()?)?;
+                let cpu = Duration::from_micros(words.next()?.parse().ok()?);
+                Some(Status::Scheduled(GuestScheduler { ops: unescape(words.next()?), reach, cpu }))
+            }
             "ended" => {
                 let mut numbers = rest.split(' ');
                 let code = numbers.next()?.parse().ok()?;
@@ -60,6 +87,17 @@ impl Status {
             _ => None,
         }
     }
+}
+
+/// The mark of a line's end within a line: the unit separator of ASCII.
+const LINE_END: &str = "\u{1f}";
+
+fn escape(text: &str) -> String {
+    text.replace('\n', LINE_END)
+}
+
+fn unescape(text: &str) -> String {
+    text.replace(LINE_END, "\n")
 }
 
 #[cfg(test)]
@@ -77,11 +115,25 @@ mod tests {
             stdout: 1 << 33,
             stderr: 0,
         };
-        for status in [Status::Started, Status::Ended(end), Status::Refused("sh: no such file".into())] {
+        let scheduler = GuestScheduler { ops: "mq 1".into(), reach: Reach::Program, cpu: time(9) };
+        let others = [
+            Status::Refused("sh: no such file".into()),
+            Status::Unscheduled("it ended; its output:\n  | a\n  | b".into()),
+            Status::Scheduled(scheduler),
+        ];
+        for status in [Status::Started, Status::Ended(end)].into_iter().chain(others) {
             let line = status.line();
             assert_eq!(Status::parse(line.strip_suffix('\n').unwrap()), Some(status));
         }
-        for damaged in ["", "ended", "ended 1 2 3 4 5", "ended x 2 3 4 5 6", "endedx 1 2 3 4 5 6"] {
+        for damaged in [
+            "",
+            "scheduled",
+            "scheduled all 1 x",
+            "ended",
+            "ended 1 2 3 4 5",
+            "ended x 2 3 4 5 6",
+            "endedx 1 2 3 4 5 6",
+        ] {
             assert_eq!(Status::parse(damaged), None, "{damaged}");
         }
     }

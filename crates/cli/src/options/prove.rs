@@ -96,9 +96,10 @@ pub struct ProveOptions {
     pub scheduler: Vec<Schedulers>,
 
     /// Kernels to compare, as `unspin vm --kernel` takes them. Each is booted in a virtual machine for each of its runs, and the times
-    /// are those that the guest takes. The first is the control. Only kernels can be judged together with kernels
+    /// are those that the guest takes. The first is the control. Only kernels can be judged together with kernels. With --scheduler one
+    /// kernel, on which the schedulers are loaded
     #[arg(long, value_name = "KERNEL", value_delimiter = ',',
-          conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "scheduler", "plan", "server"])]
+          conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "plan", "server"])]
     pub kernel: Vec<String>,
 
     /// Further options of `unspin vm` for --kernel, such as '--cpus 4 --file data'
@@ -384,6 +385,7 @@ mod tests {
                 Some(("took: ", Direction::LowerIsBetter)),
             ),
             (Candidates::Kernels(&["plain", "rt"]), None),
+            (Candidates::Schedulers { kernel: "cloud", commands: &["scx_a --b 1", "scx_c"] }, None),
         ];
         for (candidates, metric) in all {
             let command = ["/opt/a server", "profile", "--user", "-n", "3"].map(String::from).to_vec();

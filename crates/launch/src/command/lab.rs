@@ -38,7 +38,7 @@ pub const REPRODUCE_OPTIONS: [&str; 5] = ["quick", "kernel", "db", "json", "quie
 pub const VM: &str = "vm";
 
 /// The options of that command.
-pub const VM_OPTIONS: [&str; 11] = [
+pub const VM_OPTIONS: [&str; 12] = [
     "kernel",
     "cpus",
     "memory",
@@ -47,6 +47,7 @@ pub const VM_OPTIONS: [&str; 11] = [
     "time-limit",
     "kernel-parameter",
     "hide-hypervisor",
+    "scheduler",
     "mirror",
     "json",
     "quiet",

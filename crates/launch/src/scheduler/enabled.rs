@@ -13,6 +13,21 @@ pub enum Reach {
     Program,
 }
 
+impl Reach {
+    /// "machine" or "program".
+    pub fn name(self) -> &'static str {
+        match self {
+            Reach::Machine => "machine",
+            Reach::Program => "program",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Reach> {
+        [Reach::Machine, Reach::Program].into_iter().find(|reach| reach.name() == name)
+    }
+}
+
 /// A scheduler that the kernel has enabled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Enabled {

@@ -18,10 +18,16 @@ pub fn write(f: &mut Formatter<'_>, report: &Report) -> Result {
     }
     writeln!(f, "Kernels")?;
     let kernels = report.configurations.iter().zip(&report.kernels);
+    // Schedulers are compared on one kernel.
+    let is_one = report.schedulers.iter().any(Option::is_some);
     // The control's pair has its kernel.
     for (configuration, kernel) in kernels.filter(|(configuration, _)| !configuration.is_aa()) {
         let Some(kernel) = kernel else { continue };
-        write!(f, "{}", paragraph(&kernel.sentence(configuration.name()), 2))?;
+        let name = if is_one { &kernel.name } else { configuration.name() };
+        write!(f, "{}", paragraph(&kernel.sentence(name), 2))?;
+        if is_one {
+            break;
+        }
     }
     let mut boots = report.kernels.iter().flatten().filter_map(|kernel| kernel.boot.as_ref());
     let text =

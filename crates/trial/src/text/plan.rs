@@ -58,15 +58,19 @@ pub fn apply(report: &Report) -> Option<String> {
     let judged = report.configurations.iter().filter(|configuration| configuration.is_judged());
     let recommended = judged.filter_map(|configuration| Some((configuration, ratio(&configuration)?.value)));
     let (best, _) = recommended.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    if let Some(kernel) = best.guest_kernel() {
+        let mut words: Vec<OsString> = ["unspin", "vm", "--kernel", &kernel.name].map(OsString::from).into();
+        words.extend(kernel.options.iter().cloned());
+        if let Some(scheduler) = best.judged_scheduler() {
+            words.extend(["--scheduler", &scheduler.line].map(OsString::from));
+        }
+        return Some(format!("{} -- {command}", shell::line(&words)));
+    }
     if let Some(scheduler) = best.judged_scheduler() {
         return Some(format!(
             "unspin run --scheduler {} -- {command}",
             shell::line(&[(&scheduler.line).into()])
         ));
-    }
-    if let Some(kernel) = best.guest_kernel() {
-        let words: Vec<OsString> = ["unspin", "vm", "--kernel", &kernel.name].map(OsString::from).into();
-        return Some(format!("{} -- {command}", shell::line(&[words, kernel.options.clone()].concat())));
     }
     match (best.judged_engine(), best.judged_run_queue()) {
         (Some(engine), _) => Some(format!("unspin run --sysv {} -- {command}", engine.name())),

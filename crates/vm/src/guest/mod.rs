@@ -2,6 +2,7 @@
 
 mod modules;
 mod ports;
+mod scheduled;
 mod system;
 
 use crate::initramfs::{COMMAND, GuestCommand};
@@ -10,6 +11,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ports::Ports;
+use scheduled::Scheduled;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -44,9 +46,10 @@ fn run() -> Result<(), String> {
     let mut ports = Ports::open()?;
     let command = fs::read(COMMAND).map_err(|error| format!("{COMMAND}: {error}"))?;
     let command = GuestCommand::decode(&command).ok_or_else(|| format!("{COMMAND}: is damaged"))?;
-    let status = match perform_command(&command, &mut ports) {
-        Ok(end) => Status::Ended(end),
-        Err(error) => Status::Refused(format!("{}: {error}", command.program.display())),
+    let status = match Scheduled::begin(command.scheduler.as_ref()) {
+        Err(why) => Status::Unscheduled(why),
+        Ok(scheduled) => perform_command(&command, scheduled, &mut ports)
+            .unwrap_or_else(|error| Status::Refused(format!("{}: {error}", command.program.display()))),
     };
     ports.tell(&status);
     if let Status::Ended(_) = status {
@@ -63,25 +66,39 @@ fn wait_for_host() -> ! {
     }
 }
 
-fn perform_command(command: &GuestCommand, ports: &mut Ports) -> std::io::Result<CommandEnd> {
+fn perform_command(
+    command: &GuestCommand,
+    scheduled: Scheduled,
+    ports: &mut Ports,
+) -> std::io::Result<Status> {
     let mut started = Command::new(&command.program);
     started.arg0(&command.words[0]).args(&command.words[1..]).current_dir(&command.folder);
     started.env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
     started.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     child::execute_like_execvp(child::in_new_session(&mut started));
+    if scheduled.is_for_program_only() {
+        child::under_sched_ext(&mut started);
+    }
     ports.tell(&Status::Started);
     let start = Instant::now();
     let mut process = started.spawn()?;
     let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
     let (code, used) = wait(process.id())?;
     let wall = start.elapsed();
+    // Before its process is killed.
+    let scheduler = scheduled.finish();
     // What still runs keeps the pipes open. Nothing but this process needs to live.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     let used = sum(used, remaining());
     // A pump that panicked has said so on the console.
     let [stdout, stderr] = pumps.map(|pump| pump.join().unwrap_or_default());
     let [user, system] = [used.user_us, used.system_us].map(Duration::from_micros);
-    Ok(CommandEnd { code, wall, user, system, stdout, stderr })
+    match scheduler {
+        Err(why) => return Ok(Status::Unscheduled(format!("{why}; the command's exit code is {code}"))),
+        Ok(Some(scheduler)) => ports.tell(&Status::Scheduled(scheduler)),
+        Ok(None) => {}
+    }
+    Ok(Status::Ended(CommandEnd { code, wall, user, system, stdout, stderr }))
 }
 
 /// Waits for the command. Returns its exit code, and what all processes have used that have ended until then: the kernel gives

@@ -5,7 +5,7 @@ use super::elf::ElfFile;
 use super::folder::{Entry, entries_below};
 use super::libraries::Search;
 use super::tree::Tree;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::Read;
@@ -18,23 +18,23 @@ use unspin_sys::regular::{self, Links};
 pub(super) struct Closure<'t> {
     tree: &'t mut Tree,
     search: Search,
-    /// Files of the host whose needs have been added.
-    seen: HashSet<PathBuf>,
+    /// Files of the host whose needs have been added, and what it meant where one was not there.
+    seen: HashMap<PathBuf, Needs>,
 }
 
 /// What it means if something that a file needs is not there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub(super) enum Needs {
-    /// Nothing is booted: the file is to be executed.
-    Required,
     /// Nothing: it may be executed or not.
     IfThere,
+    /// Nothing is booted: the file is to be executed.
+    Required,
 }
 
 impl<'t> Closure<'t> {
     /// Adds to this tree.
     pub fn new(tree: &'t mut Tree) -> Closure<'t> {
-        Closure { tree, search: Search::new(), seen: HashSet::new() }
+        Closure { tree, search: Search::new(), seen: HashMap::new() }
     }
 
     /// Adds a program that is to be executed.
@@ -87,9 +87,10 @@ impl<'t> Closure<'t> {
 
     /// Adds the libraries of a program or library, or the interpreter of a script. Other files need nothing.
     fn add_needs(&mut self, file: &Path, needs: Needs) -> Result<(), Error> {
-        if !self.seen.insert(file.to_owned()) {
+        if self.seen.get(file).is_some_and(|seen| *seen >= needs) {
             return Ok(());
         }
+        self.seen.insert(file.to_owned(), needs);
         if let Some(words) = interpreter_line(file) {
             return words.iter().try_for_each(|word| self.add_interpreter(file, word, needs));
         }
@@ -200,6 +201,17 @@ mod tests {
         assert_eq!(node("link"), Some(Node::Link("sub".into())));
         assert_eq!(node("fifo"), None);
         assert!(!tree.has(Path::new("/root/.profile")) && !tree.has(Path::new("/boot")), "/ was added");
+    }
+
+    #[test]
+    fn command_in_a_folder_that_came_before_needs_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+        let mut tree = Tree::with_system();
+        let mut closure = Closure::new(&mut tree);
+        closure.add(folder.path(), folder.path()).unwrap();
+        assert_eq!(closure.add_command(&script).unwrap_err().code(), 126);
     }
 
     #[test]

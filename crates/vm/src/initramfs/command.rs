@@ -9,6 +9,7 @@ use unspin_launch::command::lab;
 use unspin_launch::error::Error;
 use unspin_launch::program::Program;
 use unspin_launch::program::workload::Workload;
+use unspin_launch::scheduler::SchedulerCommand;
 
 /// A command line for the guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +22,8 @@ pub struct GuestCommand {
     pub(crate) folder: PathBuf,
     /// The variables of its environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The scheduler that is loaded for the time of the command. Its first word is the path of its program.
+    pub(crate) scheduler: Option<SchedulerCommand>,
     /// The files of the host that it needs, besides their libraries.
     pub(super) programs: Vec<PathBuf>,
     /// Symbolic links, so that `PATH` finds the programs of unspin.
@@ -33,7 +36,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 impl GuestCommand {
     /// Finds the programs of a command line: its first word as a shell does, and those that the other words name. So
     /// `sh -c 'a | b'` has `a` and `b`.
-    pub fn new(command: &[OsString]) -> Result<GuestCommand, Error> {
+    pub fn new(command: &[OsString], scheduler: Option<&SchedulerCommand>) -> Result<GuestCommand, Error> {
         let folder = env::current_dir().map_err(|error| Error::failed("the working directory", &error))?;
         let found = match command.first().and_then(|word| unspin_program(word)) {
             Some(file) => {
@@ -54,16 +57,26 @@ impl GuestCommand {
             }
         }
         programs.extend(command.iter().skip(1).flat_map(|word| named_by(word)));
-        Ok(GuestCommand { program, words, folder, environment: environment(), programs, links })
+        let scheduler = scheduler.map(|scheduler| with_path(scheduler, &folder)).transpose()?;
+        for word in scheduler.iter().flat_map(|scheduler| &scheduler.words) {
+            programs.extend(named_by(word));
+        }
+        let environment = environment();
+        Ok(GuestCommand { program, words, folder, environment, scheduler, programs, links })
     }
 
     /// The command as the guest reads it: fields that end with a byte 0.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let count = OsString::from(self.environment.len().to_string());
+        // No words are no scheduler.
+        let scheduler = self.scheduler.as_ref();
+        let line = OsStr::new(scheduler.map_or("", |scheduler| &scheduler.line));
+        let of_scheduler = scheduler.map_or(&[][..], |scheduler| &scheduler.words);
+        let [variables, its_words] =
+            [self.environment.len(), of_scheduler.len()].map(|count| OsString::from(count.to_string()));
         let pairs = self.environment.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]);
-        let fields = [self.program.as_os_str(), self.folder.as_os_str(), count.as_os_str()];
-        let words = self.words.iter().map(OsString::as_os_str);
-        let all = fields.into_iter().chain(pairs).chain(words);
+        let fields = [self.program.as_os_str(), self.folder.as_os_str(), &variables];
+        let words = of_scheduler.iter().chain(&self.words).map(OsString::as_os_str);
+        let all = fields.into_iter().chain(pairs).chain([line, &its_words]).chain(words);
         all.flat_map(|field| field.as_bytes().iter().copied().chain([0])).collect()
     }
 
@@ -77,9 +90,26 @@ impl GuestCommand {
         let count: usize = fields.next()?.to_str()?.parse().ok()?;
         let environment =
             (0..count).map(|_| Some((fields.next()?, fields.next()?))).collect::<Option<_>>()?;
-        let words = fields.collect();
-        Some(GuestCommand { program, words, folder, environment, programs: Vec::new(), links: Vec::new() })
+        let line = fields.next()?.into_string().ok()?;
+        let count: usize = fields.next()?.to_str()?.parse().ok()?;
+        let of_scheduler = (0..count).map(|_| fields.next()).collect::<Option<Vec<_>>>()?;
+        let scheduler = (count > 0).then_some(SchedulerCommand { line, words: of_scheduler });
+        let (words, programs, links) = (fields.collect(), Vec::new(), Vec::new());
+        Some(GuestCommand { program, words, folder, environment, scheduler, programs, links })
     }
+}
+
+/// The scheduler with the path of its program, since the guest's first process has no `PATH`.
+fn with_path(scheduler: &SchedulerCommand, folder: &Path) -> Result<SchedulerCommand, Error> {
+    let named = |text: String| format!("--scheduler '{}': {text}", scheduler.line);
+    let found = Program::find_any(&scheduler.words).map_err(|error| match error {
+        Error::NotFound(text) => Error::NotFound(named(text)),
+        Error::CannotRun(text) => Error::CannotRun(named(text)),
+        other => other,
+    })?;
+    let mut words = scheduler.words.clone();
+    words[0] = folder.join(found.path).into();
+    Ok(SchedulerCommand { line: scheduler.line.clone(), words })
 }
 
 /// The file of `unspin` or `unspin-lab`, if the word names one of them. They need not be in `PATH`.
@@ -135,18 +165,25 @@ mod tests {
 
     #[test]
     fn command_is_read_as_it_was_written() {
-        let mut command = GuestCommand::new(&words(&["sh", "-c", "exit 7", ""])).unwrap();
+        let mut command = GuestCommand::new(&words(&["sh", "-c", "exit 7", ""]), None).unwrap();
         let read = GuestCommand::decode(&command.encode()).unwrap();
         command.programs.clear();
         assert_eq!(read, command);
         assert_eq!(read.words, words(&["sh", "-c", "exit 7", ""]));
         assert_eq!(GuestCommand::decode(b"/bin/sh\0/\x002\0PATH\0"), None);
+        let scheduler = SchedulerCommand::parse("sh -c 'exec sort'").unwrap();
+        let mut command = GuestCommand::new(&words(&["true"]), Some(&scheduler)).unwrap();
+        assert!(command.programs.contains(&in_path("sort").unwrap()), "the words of the scheduler name it");
+        command.programs.clear();
+        assert_eq!(GuestCommand::decode(&command.encode()).unwrap(), command);
+        assert_eq!(command.scheduler.unwrap().words[0], in_path("sh").unwrap());
     }
 
     #[test]
     fn words_of_a_shells_text_name_programs() {
         let command =
-            GuestCommand::new(&words(&["sh", "-c", "x=$(nproc);/usr/bin/env|sort", "/etc/passwd"])).unwrap();
+            GuestCommand::new(&words(&["sh", "-c", "x=$(nproc);/usr/bin/env|sort", "/etc/passwd"]), None)
+                .unwrap();
         for program in
             [in_path("sh").unwrap(), in_path("nproc").unwrap(), "/usr/bin/env".into(), "/etc/passwd".into()]
         {
@@ -157,9 +194,9 @@ mod tests {
 
     #[test]
     fn program_that_is_not_there_is_refused() {
-        let refused = GuestCommand::new(&words(&["no-such-program"])).unwrap_err();
+        let refused = GuestCommand::new(&words(&["no-such-program"]), None).unwrap_err();
         assert_eq!(refused.code(), 127);
-        let refused = GuestCommand::new(&words(&["/etc/passwd"])).unwrap_err();
+        let refused = GuestCommand::new(&words(&["/etc/passwd"]), None).unwrap_err();
         assert_eq!(refused.code(), 126);
     }
 }

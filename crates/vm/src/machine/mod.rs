@@ -3,9 +3,9 @@
 mod accelerator;
 mod console;
 mod memory;
+mod own_streams;
 mod progress;
 mod qemu;
-mod reader;
 mod session;
 
 pub use accelerator::{Accelerator, AcceleratorChoice};
@@ -15,6 +15,7 @@ pub use session::Output;
 
 use crate::initramfs::{self, GuestCommand, GuestFile, Initramfs};
 use crate::kernel::Kernel;
+pub use crate::status::GuestScheduler;
 use accelerator::Kvm;
 use progress::{BootFailure, Limits};
 use qemu::Qemu;
@@ -24,6 +25,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 use unspin_launch::command::lab;
 use unspin_launch::error::Error;
+use unspin_launch::scheduler::SchedulerCommand;
+
+/// Boots until a fault of TCG is told.
+const BOOTS_MAX: u32 = 4;
 
 /// Fails if this host has no qemu: to be asked before a kernel is fetched.
 pub fn require_qemu() -> Result<(), Error> {
@@ -40,6 +45,7 @@ pub struct Machine {
     accelerator: AcceleratorChoice,
     hypervisor_bit: HypervisorBit,
     parameters: Vec<String>,
+    scheduler: Option<SchedulerCommand>,
     init: Option<PathBuf>,
     notice: Option<fn(&str)>,
 }
@@ -67,6 +73,8 @@ pub struct Ended {
     pub accelerator: Accelerator,
     /// Bytes of the guest's memory.
     pub memory: u64,
+    /// The scheduler that the guest's kernel had enabled, if one was asked for.
+    pub scheduler: Option<GuestScheduler>,
 }
 
 impl Machine {
@@ -80,6 +88,7 @@ impl Machine {
             accelerator: AcceleratorChoice::Auto,
             hypervisor_bit: HypervisorBit::Shown,
             parameters: Vec::new(),
+            scheduler: None,
             init: None,
             notice: None,
         }
@@ -121,6 +130,12 @@ impl Machine {
         self
     }
 
+    /// A scheduler that is loaded before the command is started, and must last until its end.
+    pub fn scheduler(mut self, command: SchedulerCommand) -> Machine {
+        self.scheduler = Some(command);
+        self
+    }
+
     /// The program that becomes the guest's first process: it calls [`guest::perform`](crate::guest::perform) where its first
     /// argument is [`guest::ARGUMENT`](crate::guest::ARGUMENT). By default it is `unspin-lab`.
     pub fn init(mut self, program: PathBuf) -> Machine {
@@ -147,18 +162,11 @@ impl Machine {
         Ok(Ended { stdout, stderr, ..ended })
     }
 
-    /// Boots, runs the command, and passes on its output as it comes. `output` writes it to standard output and standard error of
-    /// this process: where the reader of one of them is gone, the command gets SIGPIPE, as if it wrote there itself.
-    pub fn run_with(
-        &self,
-        command: &[OsString],
-        limit: Option<Duration>,
-        output: &mut dyn FnMut(Output<'_>),
-    ) -> Result<Ended, Error> {
-        self.perform(command, limit, &mut |piece| {
-            output(piece);
-            reader::of(piece)
-        })
+    /// Boots, runs the command, and writes its output as it comes to standard output and standard error of this process. Where the
+    /// reader of one of them is gone, the command gets SIGPIPE, as if it wrote there itself. Another error of a write ends the
+    /// machine, and is returned.
+    pub fn run_here(&self, command: &[OsString], limit: Option<Duration>) -> Result<Ended, Error> {
+        self.perform(command, limit, &mut own_streams::write)
     }
 
     fn perform(
@@ -167,7 +175,7 @@ impl Machine {
         limit: Option<Duration>,
         output: &mut dyn FnMut(Output<'_>) -> Reader,
     ) -> Result<Ended, Error> {
-        let command = GuestCommand::new(command)?;
+        let command = GuestCommand::new(command, self.scheduler.as_ref())?;
         let qemu = Qemu::find()?;
         let init = self.init.clone().map_or_else(|| lab::find("vm"), Ok)?;
         let initramfs = initramfs::make(&self.kernel, &init, &command, &self.files)?;
@@ -207,6 +215,7 @@ impl Machine {
         }
     }
 
+    /// Boots, again where TCG has failed before the command was started.
     fn boot(
         &self,
         qemu: &Qemu,
@@ -224,8 +233,19 @@ impl Machine {
             hypervisor_bit: self.hypervisor_bit,
             parameters: &self.parameters,
         };
-        let mut session = Session::start(qemu, &options, &initramfs.file)?;
-        let ended = session.follow(&Limits { boot: accelerator.boot_limit(), run }, output)?;
+        let limits = Limits { boot: accelerator.boot_limit(), run };
+        let mut boots = 0;
+        let ended = loop {
+            boots += 1;
+            match Session::start(qemu, &options, &initramfs.file)?.follow(&limits, output) {
+                Err(BootFailure::NotBooted { is_fault_of_tcg: true, .. })
+                    if accelerator == Accelerator::Tcg && boots < BOOTS_MAX =>
+                {
+                    self.say("vm: TCG has executed a breakpoint that the booting kernel had removed: booting again");
+                }
+                result => break result?,
+            }
+        };
         Ok(Ended {
             code: ended.end.code,
             stdout: Vec::new(),
@@ -237,6 +257,7 @@ impl Machine {
             system_s: ended.end.system.as_secs_f64(),
             accelerator,
             memory,
+            scheduler: ended.scheduler,
         })
     }
 

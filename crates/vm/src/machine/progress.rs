@@ -1,7 +1,7 @@
 //! How far a guest has come, and why it has not come further.
 
 use super::console::Console;
-use crate::status::{CommandEnd, Status};
+use crate::status::{CommandEnd, GuestScheduler, Status};
 use std::time::{Duration, Instant};
 use unspin_launch::error::Error;
 
@@ -14,6 +14,8 @@ pub(super) enum BootFailure {
         error: Error,
         /// A few words on it.
         why: String,
+        /// Whether it is a fault of TCG, which another boot may not meet.
+        is_fault_of_tcg: bool,
     },
     /// The command was started, or nothing can be.
     Other(Error),
@@ -37,12 +39,15 @@ pub(super) struct Limits {
 /// A command that has run to its end.
 pub(super) struct Finished {
     pub end: CommandEnd,
+    pub scheduler: Option<GuestScheduler>,
     pub boot: Duration,
     pub console: String,
 }
 
 /// What qemu says when KVM gives up. It then waits for a debugger.
 const KVM_ERROR: &str = "KVM internal error";
+/// What the guest's kernel says where TCG has executed a breakpoint that the kernel had removed from its code again, on another CPU.
+const STALE_BREAKPOINT: &str = "Oops: int3";
 
 /// Where bytes come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +87,8 @@ pub(super) struct Progress {
     boot: Option<Duration>,
     end: Option<CommandEnd>,
     refused: Option<String>,
+    unscheduled: Option<String>,
+    scheduler: Option<GuestScheduler>,
 }
 
 /// How far a guest has come.
@@ -101,11 +108,10 @@ pub(super) enum Why<'l> {
 impl Progress {
     /// How far the guest has come.
     pub fn stage(&self) -> Stage {
-        match (self.boot, self.end, &self.refused) {
-            (_, Some(_), _) | (_, _, Some(_)) => Stage::PowersOff,
-            (Some(_), None, None) => Stage::Runs,
-            (None, None, None) => Stage::Boots,
+        if self.end.is_some() || self.refused.is_some() || self.unscheduled.is_some() {
+            return Stage::PowersOff;
         }
+        if self.boot.is_some() { Stage::Runs } else { Stage::Boots }
     }
 
     /// Whether the command has ended, and all of its output has come.
@@ -135,6 +141,8 @@ impl Progress {
             Some(Status::Started) => self.boot = Some(started.elapsed()),
             Some(Status::Ended(end)) => self.end = Some(end),
             Some(Status::Refused(why)) => self.refused = Some(why),
+            Some(Status::Unscheduled(why)) => self.unscheduled = Some(why),
+            Some(Status::Scheduled(scheduler)) => self.scheduler = Some(scheduler),
             None => {}
         }
     }
@@ -146,7 +154,11 @@ impl Progress {
                 let lost = "the virtual machine ended before all output of its command had come; the end of its console:";
                 return Err(BootFailure::Other(Error::Environment(format!("{lost}{}", self.quoted()))));
             }
-            return Ok(Finished { end, boot: self.boot.unwrap_or_default(), console: self.console.text() });
+            let (boot, console) = (self.boot.unwrap_or_default(), self.console.text());
+            return Ok(Finished { end, scheduler: self.scheduler, boot, console });
+        }
+        if let Some(why) = self.unscheduled {
+            return Err(BootFailure::Other(Error::Environment(format!("in the virtual machine: {why}"))));
         }
         if let Some(refused) = self.refused {
             return Err(BootFailure::Other(Error::CannotRun(format!("in the virtual machine: {refused}"))));
@@ -154,7 +166,14 @@ impl Progress {
         let error = Error::Environment(format!("{}{}", self.reason(&why), self.quoted()));
         Err(match self.boot {
             Some(_) => BootFailure::Other(error),
-            None => BootFailure::NotBooted { error, why: "a boot by KVM has failed".into() },
+            None => {
+                let panic = self.console.panic();
+                BootFailure::NotBooted {
+                    error,
+                    why: "a boot by KVM has failed".into(),
+                    is_fault_of_tcg: panic.is_some_and(|panic| panic.contains(STALE_BREAKPOINT)),
+                }
+            }
         })
     }
 
@@ -204,11 +223,15 @@ impl Progress {
         self.qemu.contains(KVM_ERROR)
     }
 
-    /// The failure of a boot by KVM.
+    /// What it means that KVM has given up: another accelerator may boot the guest. A command that was started is not run again.
     pub fn kvm_error(&self) -> BootFailure {
         let line = self.qemu.lines().find(|line| line.contains(KVM_ERROR)).unwrap_or(KVM_ERROR);
         let why = format!("KVM fails here ({})", line.trim());
-        BootFailure::NotBooted { error: Error::Environment(format!("{why}: use --accel tcg")), why }
+        let error = Error::Environment(format!("{why}: use --accel tcg"));
+        match self.boot {
+            Some(_) => BootFailure::Other(error),
+            None => BootFailure::NotBooted { error, why, is_fault_of_tcg: false },
+        }
     }
 }
 
@@ -282,10 +305,30 @@ mod tests {
     }
 
     #[test]
+    fn stale_breakpoint_is_a_fault_of_tcg_and_another_panic_is_not() {
+        let is_fault = |oops: &str| {
+            let console = format!(
+                "[ 2.0] Oops: {oops}: 0000 [#1] SMP\n[ 2.1] Kernel panic - not syncing: Fatal exception\n"
+            );
+            match progress(&[(Source::Console, &console)]).finish(Why::QemuEnded) {
+                Err(BootFailure::NotBooted { is_fault_of_tcg, .. }) => is_fault_of_tcg,
+                _ => panic!("it has not booted"),
+            }
+        };
+        assert!(is_fault("int3"));
+        assert!(!is_fault("invalid opcode"));
+    }
+
+    #[test]
     fn error_of_kvm_is_told_in_a_few_words() {
         let progress = progress(&[(Source::Qemu, "KVM internal error. Suberror: 1\nRAX=0\n")]);
-        let BootFailure::NotBooted { error, why } = progress.kvm_error() else { panic!("TCG may boot it") };
+        let BootFailure::NotBooted { error, why, .. } = progress.kvm_error() else {
+            panic!("TCG may boot it")
+        };
         assert_eq!(why, "KVM fails here (KVM internal error. Suberror: 1)");
         assert_eq!(error.to_string(), format!("{why}: use --accel tcg"));
+        let progress =
+            self::progress(&[(Source::Status, "started\n"), (Source::Qemu, "KVM internal error.\n")]);
+        assert!(matches!(progress.kvm_error(), BootFailure::Other(_)), "the command has run");
     }
 }

@@ -22,12 +22,14 @@ pub enum Output<'b> {
 }
 
 /// Whether output that was passed on has a reader.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(super) enum Reader {
     /// It may read on.
     Listens,
     /// It has closed its end: the guest's command is to get SIGPIPE.
     Gone,
+    /// It cannot be written to.
+    Fails(std::io::Error),
 }
 
 /// A qemu, which is killed when this is dropped.
@@ -77,10 +79,10 @@ impl Session {
             let before = progress.stage();
             match self.next_event(deadline) {
                 Ok((Source::Stdout, bytes)) => {
-                    pass_on(&self.stdout, &mut progress.stdout, Output::Stdout(&bytes), output);
+                    pass_on(&self.stdout, &mut progress.stdout, Output::Stdout(&bytes), output)?;
                 }
                 Ok((Source::Stderr, bytes)) => {
-                    pass_on(&self.stderr, &mut progress.stderr, Output::Stderr(&bytes), output);
+                    pass_on(&self.stderr, &mut progress.stderr, Output::Stderr(&bytes), output)?;
                 }
                 Ok((source, bytes)) => progress.take(source, &bytes, self.started),
                 Err(RecvTimeoutError::Timeout) => return progress.finish(Why::Timeout(limits)),
@@ -103,6 +105,8 @@ impl Session {
 
     fn next_event(&self, deadline: Option<Instant>) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
         match deadline {
+            // Also where output waits: a command that always writes would have no limit.
+            Some(deadline) if Instant::now() >= deadline => Err(RecvTimeoutError::Timeout),
             Some(deadline) => self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
@@ -116,14 +120,25 @@ fn pass_on(
     passed: &mut Passed,
     piece: Output<'_>,
     output: &mut dyn FnMut(Output<'_>) -> Reader,
-) {
+) -> Result<(), BootFailure> {
     let (Output::Stdout(bytes) | Output::Stderr(bytes)) = piece;
     passed.bytes += bytes.len() as u64;
-    if output(piece) == Reader::Gone {
-        passed.is_closed = true;
-        // It may be closed.
-        let _ = stream.shutdown(Shutdown::Both);
+    match output(piece) {
+        Reader::Listens => {}
+        Reader::Gone => {
+            passed.is_closed = true;
+            // It may be closed.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        Reader::Fails(error) => {
+            let what = match piece {
+                Output::Stdout(_) => "standard output",
+                Output::Stderr(_) => "standard error",
+            };
+            return Err(BootFailure::Other(Error::failed(what, &error)));
+        }
     }
+    Ok(())
 }
 
 impl Drop for Session {

@@ -15,13 +15,15 @@ pub const NAMES: [&str; 8] = ["prove", "locks", "scale", "compare", "combine", "
 
 /// Fields that were added without a new number of the format, by schema and object: documents of earlier builds, which are still
 /// read, lack them.
-const ADDED: [(&str, &str, &[&str]); 6] = [
+const ADDED: [(&str, &str, &[&str]); 8] = [
     ("prove", "", &["service", "summary", "shortfall", "waits", "run_queues", "between_schedulers"]),
     ("prove", "/$defs/report_summary", &["evidence", "warnings", "why"]),
     ("prove", "/$defs/configuration_entry", &["run_queue", "scheduler", "kernel", "summary"]),
     ("prove", "/$defs/disturbance", &["throttling"]),
     ("prove", "/$defs/noise_floor", &["coefficients_of_variation"]),
     ("compare", "/$defs/judged", &["cpu"]),
+    ("reproduce", "/$defs/report_entry", &["observations"]),
+    ("vm", "", &["scheduler"]),
 ];
 
 /// The file of a schema.
