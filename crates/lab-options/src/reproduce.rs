@@ -36,8 +36,8 @@ pub struct ReproduceOptions {
     #[arg(long)]
     pub quick: bool,
 
-    /// The report's comparison on today's kernels: each run boots one of Debian's in a virtual machine. For hackbench, the kernel
-    /// with PREEMPT_RT against the plain one
+    /// The report's comparison on today's kernels: each run boots one of Debian's in a virtual machine. hackbench: the kernel with
+    /// PREEMPT_RT against the plain one. volano: two schedulers of sched_ext. profile: readprofile beside `unspin profile`
     #[arg(long)]
     pub kernel: bool,
 

@@ -3,6 +3,7 @@
 
 use super::experiment::{Experiment, Size};
 use super::measured::Measured;
+use super::observation::{Observation, Observed};
 use super::published::Published;
 use super::row::Row;
 use crate::options::ReportChoice;
@@ -36,6 +37,16 @@ pub trait HistoricalReport {
     /// The sessions to run, in order. The table of all reports shows the first pair of the first session. `database` is
     /// the value of dbt1's `--db`.
     fn experiments(&self, size: Size, database: &str) -> Vec<Experiment>;
+
+    /// Command lines of unspin that are run once after the sessions, and shown with what they print.
+    fn observations(&self, _size: Size) -> Vec<Observation> {
+        Vec::new()
+    }
+
+    /// What is shown of an observation instead of its whole output.
+    fn interpretation(&self, _observed: &Observed) -> Option<String> {
+        None
+    }
 
     /// Rows of figures that one metered run each yields; no verdict judges them.
     fn metered_rows(&self, _report: &Report) -> Vec<Row> {

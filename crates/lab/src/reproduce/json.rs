@@ -1,6 +1,7 @@
 //! The outcomes as JSON, with a versioned schema.
 
 use super::evidence::Evidence;
+use super::observation::Observed;
 use super::outcome::{ReportOutcome, Shortcoming};
 use super::published::Published;
 use super::row::Row;
@@ -35,6 +36,7 @@ struct ReportEntry<'a> {
     why: Option<&'a str>,
     rows: Vec<Row>,
     experiments: Vec<ExperimentEntry<'a>>,
+    observations: &'a [Observed],
 }
 
 #[derive(Serialize)]
@@ -111,5 +113,6 @@ fn entry<'a>(outcome: &'a ReportOutcome<'_>) -> ReportEntry<'a> {
         why,
         rows: outcome.rows(),
         experiments: experiments.collect(),
+        observations: &outcome.observed,
     }
 }

@@ -12,10 +12,12 @@ mod hackbench_kernels;
 mod historical_report;
 mod json;
 mod measured;
+mod observation;
 mod outcome;
 mod place;
 mod prediction;
 mod profile;
+mod profile_kernels;
 mod published;
 #[cfg(test)]
 mod quotations;
@@ -25,6 +27,7 @@ mod summary;
 mod text;
 mod time_plan;
 mod volano;
+mod volano_kernels;
 
 use crate::options::{ReportChoice, ReproduceOptions};
 use experiment::Size;
@@ -38,7 +41,7 @@ use time_plan::TimePlan;
 use unspin_launch::command::lab;
 use unspin_launch::error::Error;
 use unspin_launch::machine::{Build, Machine};
-use unspin_launch::output::{outfile, stdout};
+use unspin_launch::output::{outfile, stderr, stdout};
 use unspin_trial::{Interrupt, PartOfCommand, duration, format};
 
 /// The reports, in the order in which `all` measures them.
@@ -46,7 +49,8 @@ const ALL: [&dyn HistoricalReport; 5] =
     [&semopbench::Semopbench, &dbt1::Dbt1, &profile::Profile, &volano::Volano, &hackbench::Hackbench];
 
 /// The reports with a comparison that today's kernels allow: `--kernel`.
-const ON_KERNELS: [&dyn HistoricalReport; 1] = [&hackbench_kernels::HackbenchKernels];
+const ON_KERNELS: [&dyn HistoricalReport; 3] =
+    [&profile_kernels::ProfileKernels, &volano_kernels::VolanoKernels, &hackbench_kernels::HackbenchKernels];
 
 /// At least one report was not measured: docs/exit-codes.md.
 const INCOMPLETE: u8 = 4;
@@ -156,7 +160,27 @@ impl ReportRunner<'_> {
                 break;
             }
         }
+        if outcome.is_complete() {
+            self.observe(&mut outcome);
+        }
         outcome
+    }
+
+    /// Makes the observations of a report that was measured.
+    fn observe(&self, outcome: &mut ReportOutcome<'_>) {
+        for observation in outcome.report.observations(self.size) {
+            if !self.options.quiet {
+                stderr::say(format_args!("reproduce: {}: {}", outcome.report.name(), observation.what));
+            }
+            match observation.run(&self.interrupt) {
+                Ok(Some(observed)) => outcome.observed.push(observed),
+                Ok(None) => outcome.shortcoming = Some(Shortcoming::Interrupted),
+                Err(error) => outcome.shortcoming = Some(Shortcoming::Failed(error.to_string())),
+            }
+            if outcome.shortcoming.is_some() {
+                return;
+            }
+        }
     }
 
     /// "hackbench, report 5 of 5, at most 38 s left for all".

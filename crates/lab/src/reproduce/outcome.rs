@@ -3,6 +3,7 @@
 use super::evidence::{self, Evidence};
 use super::historical_report::HistoricalReport;
 use super::measured::Measured;
+use super::observation::Observed;
 use super::published::Published;
 use super::row::Row;
 
@@ -16,6 +17,8 @@ pub struct ReportOutcome<'r> {
     pub evidence: Vec<Evidence>,
     /// The sessions that ended, or were interrupted.
     pub measured: Vec<Measured>,
+    /// What was observed after them.
+    pub observed: Vec<Observed>,
     /// Why not everything was measured, if so.
     pub shortcoming: Option<Shortcoming>,
 }
@@ -38,7 +41,14 @@ impl<'r> ReportOutcome<'r> {
     pub fn of(report: &'r dyn HistoricalReport) -> ReportOutcome<'r> {
         let published = report.published();
         let evidence = evidence::of_all(&published);
-        ReportOutcome { report, published, evidence, measured: Vec::new(), shortcoming: None }
+        ReportOutcome {
+            report,
+            published,
+            evidence,
+            measured: Vec::new(),
+            observed: Vec::new(),
+            shortcoming: None,
+        }
     }
 
     /// The rows that were measured here: those of one metered run each, then those that are judged.
@@ -68,6 +78,7 @@ impl<'r> ReportOutcome<'r> {
             (Some(Shortcoming::TooSlow(_)), _) => "too slow",
             (Some(Shortcoming::Interrupted), _) => "interrupted",
             (None, Some(pair)) => pair.in_brief(),
+            (None, None) if !self.observed.is_empty() => "one run",
             (None, None) => "nothing",
         }
     }

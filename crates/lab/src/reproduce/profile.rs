@@ -18,6 +18,20 @@ pub struct Profile;
 /// Percent of 8 CPUs that spun on .text.lock.sem.
 const SPINNING: f64 = 70.0;
 
+/// What the report says of the spinning.
+pub(super) fn published() -> Vec<Published> {
+    vec![Published {
+        what: "CPU time that does not spin",
+        source: "B. Hartner, lkml, 31 October 2002, text: \"70 % of 8 CPUs spinning on .text.lock.sem\", \"the spin on \
+                 .text.lock.sem is gone\"",
+        cpus: 8,
+        unit: "%",
+        direction: Direction::HigherIsBetter,
+        before: Side::new("2.5.44-mm2", Figure::Single(100.0 - SPINNING)),
+        after: Side::new("2.5.44-mm2+rcu-ipc", Figure::Words("\"gone\"")),
+    }]
+}
+
 impl HistoricalReport for Profile {
     fn choice(&self) -> ReportChoice {
         ReportChoice::Profile
@@ -32,16 +46,7 @@ impl HistoricalReport for Profile {
     }
 
     fn published(&self) -> Vec<Published> {
-        vec![Published {
-            what: "CPU time that does not spin",
-            source: "B. Hartner, lkml, 31 October 2002, text: \"70 % of 8 CPUs spinning on .text.lock.sem\", \"the spin on \
-                     .text.lock.sem is gone\"",
-            cpus: 8,
-            unit: "%",
-            direction: Direction::HigherIsBetter,
-            before: Side::new("2.5.44-mm2", Figure::Single(100.0 - SPINNING)),
-            after: Side::new("2.5.44-mm2+rcu-ipc", Figure::Words("\"gone\"")),
-        }]
+        published()
     }
 
     fn remarks(&self) -> &'static [&'static str] {

@@ -59,9 +59,18 @@ impl fmt::Display for OutcomeText<'_, '_> {
             write!(f, "{}", paragraph(&format!("Locks: {}", measured.experiment.what), 0))?;
             write!(f, "{}", LockTables(&measured.report))?;
         }
+        for observed in &outcome.observed {
+            write!(f, "{}", paragraph(&format!("Once, {}:", observed.observation.what), 0))?;
+            match report.interpretation(observed) {
+                Some(text) => text.lines().try_for_each(|line| writeln!(f, "  {line}"))?,
+                None => observed.output.trim_end().lines().try_for_each(|line| writeln!(f, "  {line}"))?,
+            }
+            writeln!(f)?;
+        }
         let commands = outcome.measured.iter().map(|m| shell_line(&m.experiment.command.words()));
+        let observed = outcome.observed.iter().map(|observed| shell_line(&observed.observation.command));
         // A command has a line of its own, however long: it is to be copied.
-        for command in commands {
+        for command in commands.chain(observed) {
             writeln!(f, "Repeat: {command}")?;
         }
         writeln!(f, "Next:")?;
@@ -140,6 +149,10 @@ fn write_next(f: &mut Formatter<'_>, text: &str, command: &str) -> fmt::Result {
 fn not_the_same(outcome: &ReportOutcome<'_>) -> String {
     let cpus = outcome.published.first().map_or(0, |published| published.cpus as usize);
     let text = outcome.report.not_the_same();
+    // It ran elsewhere, and its own text says where.
+    if outcome.measured.is_empty() && !outcome.observed.is_empty() {
+        return format!("Not the same: {text}.");
+    }
     let (here, kernel) = match outcome.measured.first().map(|measured| Place::of(&measured.report)) {
         Some(place) => (place.cpus(), place.kernel()),
         None => {

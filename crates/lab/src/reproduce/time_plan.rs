@@ -12,11 +12,14 @@ pub struct TimePlan {
 }
 
 impl TimePlan {
-    /// The plan of these reports. The budget of a report is the sum of its sessions' budgets.
+    /// The plan of these reports. The budget of a report is the sum of its sessions' budgets, and of the limits of its
+    /// observations.
     pub fn of(reports: &[&dyn HistoricalReport], size: Size, database: &str) -> TimePlan {
         let budget = |report: &&dyn HistoricalReport| {
             let sessions = report.experiments(size, database);
-            (report.name(), sessions.iter().map(|experiment| experiment.command.time_budget()).sum())
+            let sessions = sessions.iter().map(|experiment| experiment.command.time_budget());
+            let observations = report.observations(size).into_iter().map(|observation| observation.limit);
+            (report.name(), sessions.chain(observations).sum())
         };
         TimePlan { budgets: reports.iter().map(budget).collect() }
     }

@@ -28,6 +28,24 @@ struct Lockmeter {
 const GLOBAL: Lockmeter = Lockmeter { util: 76.3, spin: 47.4, cpus: 4.56 };
 const PER_CPU: Lockmeter = Lockmeter { util: 6.85, spin: 0.34, cpus: 0.58 };
 
+/// What the report says of the run queues' locks.
+pub(super) fn published() -> Vec<Published> {
+    let published = |what, unit, before: f64, after: f64| Published {
+        what,
+        source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data for 2.4.4 and 2.4.4+MQ Scheduler Kernel\", 2001",
+        cpus: 8,
+        unit,
+        direction: Direction::LowerIsBetter,
+        before: Side::new("2.4.4", Figure::Single(before)),
+        after: Side::new("2.4.4+MQ", Figure::Single(after)),
+    };
+    vec![
+        published("CPUs that runqueue_lock took", "CPUs", GLOBAL.cpus, PER_CPU.cpus),
+        published("utilised, each lock", "%", GLOBAL.util, PER_CPU.util),
+        published("spun for it", "%", GLOBAL.spin, PER_CPU.spin),
+    ]
+}
+
 impl HistoricalReport for Volano {
     fn choice(&self) -> ReportChoice {
         ReportChoice::Volano
@@ -42,20 +60,7 @@ impl HistoricalReport for Volano {
     }
 
     fn published(&self) -> Vec<Published> {
-        let published = |what, unit, before: f64, after: f64| Published {
-            what,
-            source: "B. Hartner, \"VolanoMark 2.1.2 - SGI Lockmeter Data for 2.4.4 and 2.4.4+MQ Scheduler Kernel\", 2001",
-            cpus: 8,
-            unit,
-            direction: Direction::LowerIsBetter,
-            before: Side::new("2.4.4", Figure::Single(before)),
-            after: Side::new("2.4.4+MQ", Figure::Single(after)),
-        };
-        vec![
-            published("CPUs that runqueue_lock took", "CPUs", GLOBAL.cpus, PER_CPU.cpus),
-            published("utilised, each lock", "%", GLOBAL.util, PER_CPU.util),
-            published("spun for it", "%", GLOBAL.spin, PER_CPU.spin),
-        ]
+        published()
     }
 
     fn remarks(&self) -> &'static [&'static str] {

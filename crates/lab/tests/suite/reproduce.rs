@@ -114,7 +114,7 @@ fn invalid_requests_are_one_line() {
     let cases: [(&[&str], &str); 5] = [
         (
             &["reproduce", "--kernel", "dbt1"],
-            "has no comparison of today's kernels: leave it out, or name hackbench",
+            "has no comparison of today's kernels: leave it out, or name profile or volano or hackbench",
         ),
         (&["reproduce", "tpcw"], "'tpcw' for '[REPORT]'"),
         (&["reproduce", "--fast"], "`unspin reproduce` has no --fast: "),
