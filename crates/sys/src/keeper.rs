@@ -74,14 +74,16 @@ fn guard(command: u32) -> ! {
     // SAFETY: the descriptors belong to values of the caller, of which this copy uses none.
     let _ = unsafe { raw::call(libc::SYS_close_range, [3, u32::MAX as usize, 0]) };
     let mut end = End::Exited(0);
-    let (mut ends_all, mut asked) = (false, Asked::default());
+    let mut ends_all = false;
+    let mut asked = Asked::default();
     loop {
         match child::try_wait_any() {
             Ok(Some(Ended { pid, end: how, .. })) => {
                 if pid == command {
                     end = how;
                 }
-                // Its children are this process's now.
+                // Its children are this process's now, and its number may be given to another process.
+                asked.forget(pid);
                 asked.pass_on();
             }
             Err(Errno::EINTR) => {}
@@ -89,13 +91,14 @@ fn guard(command: u32) -> ! {
                 if ends_all {
                     kill_children();
                 }
-                match next_signal(ends_all.then_some(&LOOK)) {
+                // A descendant whose parent ends becomes a child without any notice.
+                match next_signal((ends_all || asked.signal != 0).then_some(&LOOK)) {
                     Ok(END_ALL) => ends_all = true,
                     Ok(signal @ (libc::SIGINT | libc::SIGTERM)) => {
                         asked = Asked { signal, ..Asked::default() };
                         asked.pass_on();
                     }
-                    _ => {}
+                    _ => asked.pass_on(),
                 }
             }
             // ECHILD
@@ -104,8 +107,8 @@ fn guard(command: u32) -> ! {
     }
 }
 
-/// Children of which it is remembered that they have been asked.
-const MANY: usize = 64;
+/// Children of which it is remembered that they have been asked: more than one look finds.
+const MANY: usize = 1024;
 
 /// The last signal that the process group has got, and the children outside the group that have got it from this process.
 struct Asked {
@@ -122,8 +125,16 @@ impl Default for Asked {
 }
 
 impl Asked {
-    /// Passes the signal on to each child outside the group that has not got it. Of more children than are remembered, some get it
-    /// again.
+    /// A child has ended.
+    fn forget(&mut self, pid: u32) {
+        if let Some(at) = self.told[..self.count].iter().position(|&told| told == pid) {
+            self.count -= 1;
+            self.told[at] = self.told[self.count];
+        }
+    }
+
+    /// Passes the signal on to each child outside the group that has not got it from here. A child may have got it from its parent
+    /// before, as that of timeout(1) has: another process cannot know.
     fn pass_on(&mut self) {
         if self.signal == 0 {
             return;
@@ -240,10 +251,12 @@ mod tests {
     }
 
     /// Each leaves the process group in another way, ignores SIGINT, and writes a line at SIGTERM.
-    const LEAVERS: [&str; 3] = [
+    const LEAVERS: [&str; 4] = [
         "exec timeout 1000 sh -c \"$0\"",
         "exec setsid sh -c \"$0\"",
         "setsid sh -c \"$0\" & trap 'exit 0' TERM; wait",
+        // The shell that ends is no child of the keeper.
+        "sh -c 'setsid sh -c \"$0\" & trap \"exit 0\" TERM; wait' \"$0\" & trap : TERM; while :; do sleep 0.01; done",
     ];
 
     fn start_leaver(leaver: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
@@ -262,8 +275,9 @@ mod tests {
             // The shell of a job ends after the signal, and its job is the keeper's child only then.
             ask_to_end(kept.id(), Signal::Terminate).unwrap();
             let mut said = String::new();
-            output.read_to_string(&mut said).unwrap();
+            output.read_line(&mut said).unwrap();
             assert_eq!(said, "bye\n", "{leaver}");
+            end_all(kept.id()).unwrap();
             kept.wait().unwrap();
         }
     }
