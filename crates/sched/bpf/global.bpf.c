@@ -81,10 +81,6 @@ void BPF_PROG(global_dispatch, s32 cpu, struct task_struct *prev)
 SEC("struct_ops/running")
 void BPF_PROG(global_running, struct task_struct *p)
 {
-	struct slot *slot = slot_of(bpf_get_smp_processor_id());
-
-	if (slot)
-		slot->has_rechecked = 0;
 	begin_run(p, QUEUE);
 }
 

@@ -254,12 +254,7 @@ void BPF_PROG(mq_dispatch, s32 cpu, struct task_struct *prev)
 SEC("struct_ops/running")
 void BPF_PROG(mq_running, struct task_struct *p)
 {
-	s32 cpu = bpf_get_smp_processor_id();
-	struct slot *slot = slot_of(cpu);
-
-	if (slot)
-		slot->has_rechecked = 0;
-	begin_run(p, cpu);
+	begin_run(p, bpf_get_smp_processor_id());
 }
 
 SEC("struct_ops/stopping")

@@ -107,6 +107,8 @@ struct slot {
 	u64 lock_known;
 	/* Since when the CPU runs tasks of higher classes; 0: it does not. */
 	u64 taken_since;
+	/* 1: the CPU was woken for a task, and tasks have waited ever since. */
+	u64 is_woken;
 	/* When the CPU last took a task from the queue of a CPU that runs tasks of higher classes. */
 	u64 relieved_at;
 } __attribute__((aligned(64)));
@@ -191,14 +193,47 @@ static void kick_idle(s32 cpu)
 	COUNT(kicks);
 }
 
-/* Wakes the CPU for a task, and permits it one more look at the queues when the kernel next tells that it goes idle. */
-static void wake_idle(s32 cpu)
+/* Whether tasks wait in a queue. Each scheduler defines it. */
+static bool tasks_wait(void);
+
+/*
+ * Wakes a CPU, which was claimed if it was idle, and permits it one more look at the queues when the kernel next tells that it goes idle.
+ * Returns whether a task of a higher class has taken it meanwhile: a full barrier stands between the mark and that look, and between
+ * the two in the other order in `on_switch`, so that this CPU or that one sees the other.
+ */
+static bool wake_claimed(s32 cpu)
 {
 	struct slot *slot = slot_of(cpu);
 
-	if (slot)
-		slot->has_rechecked = 0;
+	if (!slot)
+		return false;
+	slot->has_rechecked = 0;
+	__sync_fetch_and_or(&slot->is_woken, 1);
 	kick_idle(cpu);
+	return slot->taken_since;
+}
+
+/*
+ * A task of a higher class has taken a CPU that was woken for a task of ours, and no second one was woken. So all idle CPUs look for
+ * tasks, since it is not known where that one may run.
+ */
+static void pass_wake_on(s32 cpu)
+{
+	s32 count = scx_bpf_nr_cpu_ids(), other;
+
+	if (!tasks_wait())
+		return;
+	bpf_for(other, 0, count) {
+		if (other != cpu && scx_bpf_test_and_clear_cpu_idle(other))
+			wake_claimed(other);
+	}
+}
+
+/* Wakes a CPU that was claimed for a task. */
+static void wake_idle(s32 cpu)
+{
+	if (wake_claimed(cpu))
+		pass_wake_on(cpu);
 }
 
 /*
@@ -280,8 +315,14 @@ static void begin_run(struct task_struct *p, s32 queue_of_cpu)
 {
 	struct task *t = task_of(p);
 	s32 cpu = bpf_get_smp_processor_id();
-	struct slot *slot;
+	struct slot *slot = slot_of(cpu);
 
+	if (slot) {
+		slot->has_rechecked = 0;
+		/* The CPU may have been woken for another task, which still waits. */
+		if (slot->is_woken && !tasks_wait())
+			slot->is_woken = 0;
+	}
 	if (!t)
 		return;
 	if (t->state == QUEUED)
@@ -319,25 +360,6 @@ static bool precedes(const struct task_struct *p)
 	return p->pid && (p->policy != SCHED_EXT || p->prio < MAX_RT_PRIO);
 }
 
-/* Whether tasks wait in a queue that other CPUs than the last of theirs may run. Each scheduler defines it. */
-static bool tasks_wait(void);
-
-/*
- * A CPU that was idle runs a task of a higher class. It may have been woken for a task of ours, which no second CPU was woken for.
- * So all idle CPUs look for tasks, since it is not known where that one may run.
- */
-static void pass_wake_on(s32 cpu)
-{
-	s32 count = scx_bpf_nr_cpu_ids(), other;
-
-	if (!tasks_wait())
-		return;
-	bpf_for(other, 0, count) {
-		if (other != cpu && scx_bpf_test_and_clear_cpu_idle(other))
-			wake_idle(other);
-	}
-}
-
 /*
  * A task in the local queue of a CPU can leave it only by the hand of the kernel, which takes it from there here and calls
  * `enqueue`. So it does not wait for a task of a higher class, while another CPU could run it: after a preemption the kernel
@@ -360,7 +382,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		slot->taken_since = bpf_ktime_get_ns();
 	if (bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new) && scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL) > 0)
 		scx_bpf_reenqueue_local___v2___new();
-	if (!prev->pid)
+	/* A full barrier where the CPU was idle: see wake_claimed. A CPU that has run since was marked before. */
+	if ((!prev->pid || slot->is_woken) && __sync_fetch_and_and(&slot->is_woken, 0))
 		pass_wake_on(cpu);
 	return 0;
 }
