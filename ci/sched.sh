@@ -67,7 +67,7 @@ holds "progress steals bound policy empties burst beside"
 
 # unspin itself loads the scheduler for the command, and says what the kernel had.
 scheduled() { # CODE TEXT SCHEDULER COMMAND...
-    local code=0 said
+    local code=0
     for _ in 1 2 3; do
         code=0
         said=$("${vm[@]}" --quiet --json "$CARGO_TARGET_DIR/vm.json" --scheduler "$3" -- "${@:4}" 2>&1) || code=$?
@@ -79,6 +79,9 @@ mq=$CARGO_TARGET_DIR/debug/unspin-sched
 scheduled 7 unspin_mq "$mq mq" sh -c 'cat /sys/kernel/sched_ext/root/ops; exit 7'
 grep -qF '"ops": "unspin_mq' "$CARGO_TARGET_DIR/vm.json" || fail "--json has no scheduler: $(cat "$CARGO_TARGET_DIR/vm.json")"
 scheduled 125 "ended with exit code 3 before it was enabled" "sh -c 'exit 3'" true
+ends='for p in /proc/[0-9]*; do if grep -q ^unspin-sched "$p/comm"; then kill "${p#/proc/}"; fi; done'
+scheduled 125 "the kernel went back to its own scheduler during the run" "$mq mq" sh -c "echo output; $ends; while grep -q enabled /sys/kernel/sched_ext/state; do sleep 0.1; done; exit 7"
+for text in output "the command's exit code is 7"; do grep -qF "$text" <<<"$said" || fail "no '$text': $said"; done
 echo "sched: unspin vm --scheduler loads a scheduler for its command"
 
 if [ "${1:-}" != --all ]; then

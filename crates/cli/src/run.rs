@@ -39,7 +39,7 @@ pub fn run(options: &options::RunOptions) -> Result<ExitCode, Error> {
         return scheduled::run(scheduler, options, || run_replaced(options));
     }
     // A scheduler needs no preload library.
-    let program = Program::find_any(&options.command)?;
+    let program = scheduler.find_beside(&options.command)?;
     scheduled::run(scheduler, options, || program.replace_process_as_it_is())
 }
 

@@ -77,9 +77,10 @@ fn summary(run: &GuestRun) -> String {
     let caveat =
         if run.is_translated() { "; translated, so only ratios of one run mean anything" } else { "" };
     let (memory, cpu_s) = (run.memory_bytes / MIB, run.user_s + run.system_s);
+    let under = run.scheduler.as_ref().map_or(String::new(), |scheduler| format!(" under {}", scheduler.ops));
     format!(
-        "vm: kernel {kernel}, {accelerator}, {cpus} CPUs, {memory} MiB: booted in {boot_s:.1} s, ran {run_s:.2} s ({cpu_s:.2} s \
-         CPU){caveat}"
+        "vm: kernel {kernel}, {accelerator}, {cpus} CPUs, {memory} MiB: booted in {boot_s:.1} s, ran {run_s:.2} s{under} \
+         ({cpu_s:.2} s CPU){caveat}"
     )
 }
 

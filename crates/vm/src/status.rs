@@ -6,13 +6,16 @@ use unspin_launch::scheduler::Reach;
 /// One line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
+    /// The guest has booted, and loads the scheduler, if there is one.
+    Booted,
     /// The guest is about to start the command.
     Started,
     /// The command has ended.
     Ended(CommandEnd),
     /// The guest could not start the command, with the reason.
     Refused(String),
-    /// The scheduler did not schedule the whole time, with the reason and its last lines: the command's end says nothing.
+    /// The scheduler did not schedule the whole time, with the reason and its last lines. If the command has been started, its end
+    /// comes, too.
     Unscheduled(String),
     /// What the scheduler was. Comes before the end.
     Scheduled(GuestScheduler),
@@ -50,6 +53,7 @@ impl Status {
     /// The line, with its end.
     pub fn line(&self) -> String {
         match self {
+            Status::Booted => "booted\n".into(),
             Status::Started => "started\n".into(),
             Status::Ended(CommandEnd { code, wall, user, system, stdout, stderr }) => {
                 let [wall, user, system] = [wall, user, system].map(Duration::as_micros);
@@ -67,6 +71,7 @@ impl Status {
     pub fn parse(line: &str) -> Option<Status> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
+            "booted" => Some(Status::Booted),
             "started" => Some(Status::Started),
             "refused" => Some(Status::Refused(unescape(rest))),
             "unscheduled" => Some(Status::Unscheduled(unescape(rest))),
@@ -121,7 +126,7 @@ mod tests {
             Status::Unscheduled("it ended; its output:\n  | a\n  | b".into()),
             Status::Scheduled(scheduler),
         ];
-        for status in [Status::Started, Status::Ended(end)].into_iter().chain(others) {
+        for status in [Status::Booted, Status::Started, Status::Ended(end)].into_iter().chain(others) {
             let line = status.line();
             assert_eq!(Status::parse(line.strip_suffix('\n').unwrap()), Some(status));
         }

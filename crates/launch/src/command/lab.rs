@@ -37,6 +37,9 @@ pub const REPRODUCE_OPTIONS: [&str; 5] = ["quick", "kernel", "db", "json", "quie
 /// The command that runs a command line in a virtual machine.
 pub const VM: &str = "vm";
 
+/// The program that boots virtual machines.
+pub const QEMU: &str = "qemu-system-x86_64";
+
 /// The options of that command.
 pub const VM_OPTIONS: [&str; 12] = [
     "kernel",

@@ -61,6 +61,11 @@ impl CapturedOutput {
         text
     }
 
+    /// The last `bytes_max` bytes of standard error.
+    pub fn errors(&mut self, bytes_max: u64) -> String {
+        end_of(&mut self.stderr, bytes_max)
+    }
+
     /// The last lines of standard error, or of standard output if standard error is empty. What could change the state
     /// of a terminal is escaped.
     pub fn tail(&mut self) -> String {
@@ -72,6 +77,15 @@ impl CapturedOutput {
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         last.iter().map(|line| escape(line)).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// A sentence, and the last lines of an output.
+pub fn with_output(mut text: String, output: &str) -> String {
+    if !output.trim().is_empty() {
+        text.push_str("; the end of its output:");
+        output.lines().for_each(|line| text.push_str(&format!("\n  | {line}")));
+    }
+    text
 }
 
 fn duplicate(file: &File) -> Result<Stdio, Error> {

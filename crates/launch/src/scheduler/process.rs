@@ -5,7 +5,7 @@ use super::enabled::Enabled;
 use super::sched_ext::{LOOK, SchedExt, State};
 use crate::error::Error;
 use crate::library::environment;
-use crate::output::captured::CapturedOutput;
+use crate::output::captured::{CapturedOutput, with_output};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +17,8 @@ use unspin_sys::{inherited, keeper};
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Time for the kernel to unload a scheduler: each task of the machine goes back to the kernel's own.
 const UNLOAD_LIMIT: Duration = Duration::from_secs(30);
+/// What is wrong with a scheduler that is not enabled.
+const REMEDY: &str = "it must load a sched_ext scheduler and keep running";
 /// SIGINT, by which most schedulers end.
 const INTERRUPT: Signal = Signal::PassedOn(2);
 /// The signals that end a scheduler, each with the time that it has afterwards. SIGKILL is for all that it has started.
@@ -61,15 +63,6 @@ impl StartFailure {
     }
 }
 
-/// A sentence, and the last lines of an output.
-pub fn with_output(mut text: String, output: &str) -> String {
-    if !output.trim().is_empty() {
-        text.push_str("; the end of its output:");
-        output.lines().for_each(|line| text.push_str(&format!("\n  | {line}")));
-    }
-    text
-}
-
 /// A scheduler that has ended.
 pub struct Stopped {
     /// What its process has used.
@@ -88,30 +81,39 @@ impl Scheduler {
         kernel: &SchedExt,
         is_given_up: &dyn Fn() -> bool,
     ) -> Result<Scheduler, StartFailure> {
+        Scheduler::start_process(command.process(), &command.line, kernel, is_given_up)
+    }
+
+    /// The same for a process with a working folder and an environment of its own. `line` is what messages call it.
+    pub fn start_process(
+        process: Command,
+        line: &str,
+        kernel: &SchedExt,
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<Scheduler, StartFailure> {
         kernel.expect_free(UNLOAD_LIMIT).map_err(StartFailure::Error)?;
         let before = kernel.sequence();
-        let mut kept = Kept::start(command).map_err(StartFailure::Error)?;
+        let mut kept = Kept::start(process, line).map_err(StartFailure::Error)?;
         let (began, limit) = (Instant::now(), kernel.start_limit());
-        let line = &command.line;
         let reason = loop {
             match kernel.state() {
                 // The kernel raises the number after it has changed the state: one that is still the same is not this scheduler's.
                 State::Enabled(enabled) if before.is_none() || enabled.sequence > before => {
-                    return Ok(Scheduler { line: line.clone(), kernel: kernel.clone(), enabled, kept });
+                    return Ok(Scheduler { line: line.to_owned(), kernel: kernel.clone(), enabled, kept });
                 }
                 _ => {}
             }
             if let Some(ended) = kept.has_ended_within(LOOK) {
-                break format!("the scheduler '{line}' {} before it was enabled", how(ended.end));
+                let reason = format!("the scheduler '{line}' {} before it was enabled", how(ended.end));
+                // Otherwise its own last lines say what is wrong.
+                break if kept.output.tail().is_empty() { format!("{reason}: {REMEDY}") } else { reason };
             }
             if is_given_up() {
                 return Err(StartFailure::GivenUp);
             }
             if began.elapsed() >= limit {
                 let seconds = limit.as_secs_f64();
-                break format!(
-                    "the scheduler '{line}' was not enabled after {seconds} s: it must load a sched_ext scheduler and keep running"
-                );
+                break format!("the scheduler '{line}' was not enabled after {seconds} s: {REMEDY}");
             }
         };
         Err(StartFailure::Failed { reason, output: kept.output.tail() })
@@ -120,6 +122,11 @@ impl Scheduler {
     /// The process under which the scheduler runs.
     pub fn pid(&self) -> u32 {
         self.kept.pid
+    }
+
+    /// Takes how its process has ended, from a caller that waits for all of its children.
+    pub fn take_end(&mut self, ended: Ended) {
+        self.kept.ended = Some(ended);
     }
 
     /// What the kernel has enabled.
@@ -198,19 +205,17 @@ struct Kept {
 }
 
 impl Kept {
-    fn start(command: &SchedulerCommand) -> Result<Kept, Error> {
-        let (program, arguments) = command.words.split_first().expect("a command is not empty");
+    fn start(mut process: Command, line: &str) -> Result<Kept, Error> {
         let output = CapturedOutput::new()?;
-        let mut process = Command::new(program);
-        process.args(arguments).stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
+        process.stdin(Stdio::null()).stdout(output.stdout()?).stderr(output.stderr()?);
         environment::clear(&mut process);
         inherited::hand_on_signals(&mut process);
         let started = keeper::keep(&mut process).spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                let name = program.to_string_lossy();
-                Error::NotFound(format!("--scheduler '{}': there is no command {name}", command.line))
+                let name = process.get_program().to_string_lossy();
+                Error::NotFound(format!("--scheduler '{line}': there is no command {name}"))
             }
-            _ => Error::not_started(Path::new(program), &error),
+            _ => Error::not_started(Path::new(process.get_program()), &error),
         })?;
         Ok(Kept { pid: started.id(), ended: None, output })
     }

@@ -134,7 +134,7 @@ pub fn refused(error: &str) -> String {
 /// The kernel has no sched_ext.
 pub fn missing() -> Error {
     Error::Environment(
-        "this kernel has no sched_ext: --scheduler needs Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT=y (`unspin vm` boots one)"
+        "this kernel has no sched_ext: --scheduler needs Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT=y (`unspin prove --kernel cloud` and `unspin vm` boot one)"
             .into(),
     )
 }

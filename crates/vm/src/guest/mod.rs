@@ -13,10 +13,11 @@ use nix::unistd::Pid;
 use ports::Ports;
 use scheduled::Scheduled;
 use std::fs;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use unspin_sys::child::{self, End, Usage};
+use unspin_sys::child::{self, End, Ended, Usage};
 
 /// The argument by which a program is told that it is this process.
 pub const ARGUMENT: &str = "vm-init";
@@ -46,10 +47,13 @@ fn run() -> Result<(), String> {
     let mut ports = Ports::open()?;
     let command = fs::read(COMMAND).map_err(|error| format!("{COMMAND}: {error}"))?;
     let command = GuestCommand::decode(&command).ok_or_else(|| format!("{COMMAND}: is damaged"))?;
-    let status = match Scheduled::begin(command.scheduler.as_ref()) {
+    ports.tell(&Status::Booted);
+    let status = match Scheduled::begin(&command) {
         Err(why) => Status::Unscheduled(why),
-        Ok(scheduled) => perform_command(&command, scheduled, &mut ports)
-            .unwrap_or_else(|error| Status::Refused(format!("{}: {error}", command.program.display()))),
+        Ok(scheduled) => perform_command(&command, scheduled, &mut ports).map_or_else(
+            |error| Status::Refused(format!("{}: {error}", command.program.display())),
+            Status::Ended,
+        ),
     };
     ports.tell(&status);
     if let Status::Ended(_) = status {
@@ -68,9 +72,9 @@ fn wait_for_host() -> ! {
 
 fn perform_command(
     command: &GuestCommand,
-    scheduled: Scheduled,
+    mut scheduled: Scheduled,
     ports: &mut Ports,
-) -> std::io::Result<Status> {
+) -> io::Result<CommandEnd> {
     let mut started = Command::new(&command.program);
     started.arg0(&command.words[0]).args(&command.words[1..]).current_dir(&command.folder);
     started.env_clear().envs(command.environment.iter().map(|(name, value)| (name, value)));
@@ -83,49 +87,77 @@ fn perform_command(
     let start = Instant::now();
     let mut process = started.spawn()?;
     let pumps = [ports.stdout.pump(process.stdout.take())?, ports.stderr.pump(process.stderr.take())?];
-    let (code, used) = wait(process.id())?;
+    let mut used = Usage::default();
+    let code = wait_for(process.id(), &mut scheduled, &mut used)?;
     let wall = start.elapsed();
-    // Before its process is killed.
-    let scheduler = scheduled.finish();
-    // What still runs keeps the pipes open. Nothing but this process needs to live.
-    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    let used = sum(used, remaining());
-    // A pump that panicked has said so on the console.
-    let [stdout, stderr] = pumps.map(|pump| pump.join().unwrap_or_default());
-    let [user, system] = [used.user_us, used.system_us].map(Duration::from_micros);
-    match scheduler {
-        Err(why) => return Ok(Status::Unscheduled(format!("{why}; the command's exit code is {code}"))),
+    let loss = scheduled.loss();
+    // What still runs keeps the pipes open, and would use CPU time while the scheduler ends.
+    if let Some(keeper) = scheduled.pid() {
+        kill_all_but(keeper, &mut scheduled, &mut used)?;
+    }
+    match scheduled.finish(loss) {
+        Err(why) => ports.tell(&Status::Unscheduled(why)),
         Ok(Some(scheduler)) => ports.tell(&Status::Scheduled(scheduler)),
         Ok(None) => {}
     }
-    Ok(Status::Ended(CommandEnd { code, wall, user, system, stdout, stderr }))
+    // Nothing but this process needs to live.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    // It waits without limit, since each has got SIGKILL, and none can create a process any more. The only error is ECHILD.
+    while let Ok(ended) = child::wait_any() {
+        used += ended.usage;
+    }
+    // A pump that panicked has said so on the console.
+    let [stdout, stderr] = pumps.map(|pump| pump.join().unwrap_or_default());
+    let [user, system] = [used.user_us, used.system_us].map(Duration::from_micros);
+    Ok(CommandEnd { code, wall, user, system, stdout, stderr })
 }
 
-/// Waits for the command. Returns its exit code, and what all processes have used that have ended until then: the kernel gives
+/// Waits for the command, and returns its exit code. Adds what all processes have used that have ended until then: the kernel gives
 /// orphans to the first process, so that each is waited for by its parent, or here.
-fn wait(command: u32) -> std::io::Result<(i32, Usage)> {
-    let mut used = Usage::default();
+fn wait_for(command: u32, scheduled: &mut Scheduled, used: &mut Usage) -> io::Result<i32> {
     loop {
-        let ended = child::wait_any().map_err(|errno| std::io::Error::from_raw_os_error(errno.0))?;
-        used += ended.usage;
+        let ended = wait_any(scheduled, used)?;
         if ended.pid == command {
-            let code = match ended.end {
+            return Ok(match ended.end {
                 End::Exited(code) => code,
                 End::Killed(signal) => 128 + signal,
-            };
-            return Ok((code, used));
+            });
         }
     }
 }
 
-/// What the processes have used that were killed: all that this process still has as children, or gets from those. It waits
-/// without limit, since each of them has got SIGKILL, and no process of it can be created any more.
-fn remaining() -> Usage {
-    // The only error is ECHILD.
-    std::iter::from_fn(|| child::wait_any().ok()).fold(Usage::default(), |used, ended| sum(used, ended.usage))
+/// Waits for any child. What it has used is added, but for the scheduler's.
+fn wait_any(scheduled: &mut Scheduled, used: &mut Usage) -> io::Result<Ended> {
+    let ended = child::wait_any().map_err(|errno| io::Error::from_raw_os_error(errno.0))?;
+    if scheduled.pid() == Some(ended.pid) {
+        scheduled.take_end(ended);
+    } else {
+        *used += ended.usage;
+    }
+    Ok(ended)
 }
 
-fn sum(mut used: Usage, more: Usage) -> Usage {
-    used += more;
-    used
+/// Looks at the children, of which each one finds those of the processes that have ended since the last. More are needed only where
+/// processes start others all the time.
+const LOOKS: usize = 1000;
+
+/// Kills all processes but one child and its descendants. The children of a process that ends become those of this one. Where the
+/// kernel lists no children (CONFIG_PROC_CHILDREN), they live until the scheduler has ended.
+fn kill_all_but(kept: u32, scheduled: &mut Scheduled, used: &mut Usage) -> io::Result<()> {
+    for _ in 0..LOOKS {
+        let Ok(children) = fs::read_to_string("/proc/thread-self/children") else { break };
+        let others = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        let others: Vec<u32> = others.filter(|&pid| pid != kept).collect();
+        if others.is_empty() {
+            break;
+        }
+        for &pid in &others {
+            // It may have ended, and is waited for below.
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        }
+        for _ in &others {
+            wait_any(scheduled, used)?;
+        }
+    }
+    Ok(())
 }

@@ -43,7 +43,8 @@ impl GuestCommand {
                 let file = file?;
                 Program { arguments: command[1..].to_vec(), ..Program::at(&file) }
             }
-            None => Program::find_any(command)?,
+            None => scheduler
+                .map_or_else(|| Program::find_any(command), |scheduler| scheduler.find_beside(command))?,
         };
         let program = folder.join(&found.path);
         let words: Vec<OsString> = [found.name].into_iter().chain(found.arguments).collect();
@@ -101,14 +102,8 @@ impl GuestCommand {
 
 /// The scheduler with the path of its program, since the guest's first process has no `PATH`.
 fn with_path(scheduler: &SchedulerCommand, folder: &Path) -> Result<SchedulerCommand, Error> {
-    let named = |text: String| format!("--scheduler '{}': {text}", scheduler.line);
-    let found = Program::find_any(&scheduler.words).map_err(|error| match error {
-        Error::NotFound(text) => Error::NotFound(named(text)),
-        Error::CannotRun(text) => Error::CannotRun(named(text)),
-        other => other,
-    })?;
     let mut words = scheduler.words.clone();
-    words[0] = folder.join(found.path).into();
+    words[0] = folder.join(scheduler.find()?.path).into();
     Ok(SchedulerCommand { line: scheduler.line.clone(), words })
 }
 

@@ -76,6 +76,9 @@ pub(crate) fn make(
     let init = std::fs::canonicalize(init).map_err(|error| archive::unreadable(init, error))?;
     closure.add_command(&init)?;
     closure.add_command(&command.program)?;
+    if let Some(scheduler) = &command.scheduler {
+        closure.add_command(Path::new(&scheduler.words[0]))?;
+    }
     for program in &command.programs {
         closure.add_program(program, Needs::IfThere)?;
     }

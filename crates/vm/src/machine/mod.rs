@@ -17,7 +17,7 @@ use crate::initramfs::{self, GuestCommand, GuestFile, Initramfs};
 use crate::kernel::Kernel;
 pub use crate::status::GuestScheduler;
 use accelerator::Kvm;
-use progress::{BootFailure, Limits};
+use progress::{BootFailure, FAILED_BOOT, Limits};
 use qemu::Qemu;
 use session::{Reader, Session};
 use std::ffi::OsString;
@@ -206,7 +206,7 @@ impl Machine {
                     accelerator::remember(Some(&why));
                     Ok(ended)
                 }
-                Err(BootFailure::Other(error)) => Err(error),
+                Err(BootFailure::StaleBreakpoint(error) | BootFailure::Other(error)) => Err(error),
                 Ok(ended) => {
                     accelerator::remember(None);
                     Ok(ended)
@@ -238,9 +238,10 @@ impl Machine {
         let ended = loop {
             boots += 1;
             match Session::start(qemu, &options, &initramfs.file)?.follow(&limits, output) {
-                Err(BootFailure::NotBooted { is_fault_of_tcg: true, .. })
-                    if accelerator == Accelerator::Tcg && boots < BOOTS_MAX =>
-                {
+                Err(BootFailure::StaleBreakpoint(error)) if accelerator == Accelerator::Kvm => {
+                    return Err(BootFailure::NotBooted { error, why: FAILED_BOOT.into() });
+                }
+                Err(BootFailure::StaleBreakpoint(_)) if boots < BOOTS_MAX => {
                     self.say("vm: TCG has executed a breakpoint that the booting kernel had removed: booting again");
                 }
                 result => break result?,

@@ -8,15 +8,15 @@ use unspin_launch::error::Error;
 /// Why a guest has not run its command to the end.
 #[derive(Debug)]
 pub(super) enum BootFailure {
-    /// It did not reach the start of the command. Another accelerator may.
+    /// It did not boot. Another accelerator may boot it.
     NotBooted {
         /// The message, with the end of the console.
         error: Error,
         /// A few words on it.
         why: String,
-        /// Whether it is a fault of TCG, which another boot may not meet.
-        is_fault_of_tcg: bool,
     },
+    /// The kernel has met a breakpoint that it had removed, before the command was started. By TCG another boot may not meet it.
+    StaleBreakpoint(Error),
     /// The command was started, or nothing can be.
     Other(Error),
 }
@@ -24,10 +24,15 @@ pub(super) enum BootFailure {
 impl From<BootFailure> for Error {
     fn from(failure: BootFailure) -> Error {
         match failure {
-            BootFailure::NotBooted { error, .. } | BootFailure::Other(error) => error,
+            BootFailure::NotBooted { error, .. }
+            | BootFailure::StaleBreakpoint(error)
+            | BootFailure::Other(error) => error,
         }
     }
 }
+
+/// Few words on KVM where a guest did not boot by it.
+pub(super) const FAILED_BOOT: &str = "a boot by KVM has failed";
 
 /// How long the parts of a run may take.
 pub(super) struct Limits {
@@ -84,6 +89,9 @@ pub(super) struct Progress {
     qemu: String,
     /// The part of a status line that has come.
     line: Vec<u8>,
+    /// Whether the guest has said that it has booted.
+    has_booted: bool,
+    /// The time until the command was started.
     boot: Option<Duration>,
     end: Option<CommandEnd>,
     refused: Option<String>,
@@ -95,8 +103,11 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     Boots,
+    /// The scheduler is started.
+    Schedules,
     Runs,
-    PowersOff,
+    /// The command has ended, or is not started.
+    Ended,
 }
 
 /// Why nothing more is expected from a guest.
@@ -109,9 +120,18 @@ impl Progress {
     /// How far the guest has come.
     pub fn stage(&self) -> Stage {
         if self.end.is_some() || self.refused.is_some() || self.unscheduled.is_some() {
-            return Stage::PowersOff;
+            return Stage::Ended;
         }
-        if self.boot.is_some() { Stage::Runs } else { Stage::Boots }
+        match (self.has_started(), self.has_booted) {
+            (true, _) => Stage::Runs,
+            (false, true) => Stage::Schedules,
+            (false, false) => Stage::Boots,
+        }
+    }
+
+    /// Whether the command was started. Its output comes by another way than the line that says so.
+    fn has_started(&self) -> bool {
+        self.boot.is_some() || self.stdout.bytes + self.stderr.bytes > 0
     }
 
     /// Whether the command has ended, and all of its output has come.
@@ -138,6 +158,7 @@ impl Progress {
 
     fn note(&mut self, line: &str, started: Instant) {
         match Status::parse(line) {
+            Some(Status::Booted) => self.has_booted = true,
             Some(Status::Started) => self.boot = Some(started.elapsed()),
             Some(Status::Ended(end)) => self.end = Some(end),
             Some(Status::Refused(why)) => self.refused = Some(why),
@@ -154,6 +175,10 @@ impl Progress {
                 let lost = "the virtual machine ended before all output of its command had come; the end of its console:";
                 return Err(BootFailure::Other(Error::Environment(format!("{lost}{}", self.quoted()))));
             }
+            if let Some(why) = self.unscheduled {
+                let text = format!("in the virtual machine (the command's exit code is {}): {why}", end.code);
+                return Err(BootFailure::Other(Error::Environment(text)));
+            }
             let (boot, console) = (self.boot.unwrap_or_default(), self.console.text());
             return Ok(Finished { end, scheduler: self.scheduler, boot, console });
         }
@@ -164,16 +189,11 @@ impl Progress {
             return Err(BootFailure::Other(Error::CannotRun(format!("in the virtual machine: {refused}"))));
         }
         let error = Error::Environment(format!("{}{}", self.reason(&why), self.quoted()));
-        Err(match self.boot {
-            Some(_) => BootFailure::Other(error),
-            None => {
-                let panic = self.console.panic();
-                BootFailure::NotBooted {
-                    error,
-                    why: "a boot by KVM has failed".into(),
-                    is_fault_of_tcg: panic.is_some_and(|panic| panic.contains(STALE_BREAKPOINT)),
-                }
-            }
+        let is_fault_of_tcg = self.console.panic().is_some_and(|panic| panic.contains(STALE_BREAKPOINT));
+        Err(match (self.has_started(), self.has_booted) {
+            (false, _) if is_fault_of_tcg => BootFailure::StaleBreakpoint(error),
+            (false, false) => BootFailure::NotBooted { error, why: FAILED_BOOT.into() },
+            _ => BootFailure::Other(error),
         })
     }
 
@@ -184,19 +204,27 @@ impl Progress {
                 "the kernel of the virtual machine has panicked: {panic}; the end of its console:"
             );
         }
-        let has_booted = self.boot.is_some();
+        let has_started = self.has_started();
         match why {
-            Why::Timeout(limits) if has_booted => format!(
+            Why::Timeout(limits) if has_started => format!(
                 "the command in the virtual machine ran longer than {} s: raise --time-limit; the end of its console:",
                 limits.run.unwrap_or_default().as_secs_f64()
             ),
+            Why::Timeout(_) if self.has_booted => {
+                "the scheduler in the virtual machine was neither enabled nor given up: wait until this machine is less busy; the end of \
+                 the console:"
+                    .into()
+            }
             Why::Timeout(limits) => format!(
                 "the virtual machine did not boot within {} s: try another --kernel, or wait until this machine is less busy; \
                  the end of its console:",
                 limits.boot.as_secs()
             ),
-            Why::QemuEnded if has_booted => {
+            Why::QemuEnded if has_started => {
                 "the virtual machine ended before its command: the command may have rebooted it; the end of its console:".into()
+            }
+            Why::QemuEnded if self.has_booted => {
+                "the virtual machine ended while it loaded the scheduler: try another one, or another --kernel; the end of its console:".into()
             }
             Why::QemuEnded if self.console.text().is_empty() => "qemu cannot boot the virtual machine; it says:".into(),
             Why::QemuEnded => {
@@ -228,9 +256,9 @@ impl Progress {
         let line = self.qemu.lines().find(|line| line.contains(KVM_ERROR)).unwrap_or(KVM_ERROR);
         let why = format!("KVM fails here ({})", line.trim());
         let error = Error::Environment(format!("{why}: use --accel tcg"));
-        match self.boot {
-            Some(_) => BootFailure::Other(error),
-            None => BootFailure::NotBooted { error, why, is_fault_of_tcg: false },
+        match self.has_started() {
+            true => BootFailure::Other(error),
+            false => BootFailure::NotBooted { error, why },
         }
     }
 }
@@ -254,7 +282,7 @@ mod tests {
         let mut guest = progress(&[(Source::Status, "star"), (Source::Status, "ted\nend")]);
         assert_eq!(guest.stage(), Stage::Runs);
         guest.take(Source::Status, b"ed 7 1000 300 200 0 0\n", Instant::now());
-        assert_eq!(guest.stage(), Stage::PowersOff);
+        assert_eq!(guest.stage(), Stage::Ended);
         let Ok(finished) = guest.finish(Why::QemuEnded) else { panic!("it has ended") };
         assert_eq!((finished.end.code, finished.end.wall), (7, Duration::from_millis(1)));
     }
@@ -277,7 +305,9 @@ mod tests {
     fn error(pieces: &[(Source, &str)], why: Why<'_>) -> (bool, String) {
         match progress(pieces).finish(why) {
             Err(BootFailure::NotBooted { error, .. }) => (true, error.to_string()),
-            Err(BootFailure::Other(error)) => (false, error.to_string()),
+            Err(BootFailure::StaleBreakpoint(error) | BootFailure::Other(error)) => {
+                (false, error.to_string())
+            }
             Ok(_) => panic!("it has not ended"),
         }
     }
@@ -305,26 +335,48 @@ mod tests {
     }
 
     #[test]
-    fn stale_breakpoint_is_a_fault_of_tcg_and_another_panic_is_not() {
-        let is_fault = |oops: &str| {
+    fn stale_breakpoint_is_a_fault_of_tcg_until_the_command_is_started() {
+        let is_fault = |oops: &str, before: (Source, &str)| {
             let console = format!(
                 "[ 2.0] Oops: {oops}: 0000 [#1] SMP\n[ 2.1] Kernel panic - not syncing: Fatal exception\n"
             );
-            match progress(&[(Source::Console, &console)]).finish(Why::QemuEnded) {
-                Err(BootFailure::NotBooted { is_fault_of_tcg, .. }) => is_fault_of_tcg,
-                _ => panic!("it has not booted"),
-            }
+            let result = progress(&[before, (Source::Console, &console)]).finish(Why::QemuEnded);
+            matches!(result, Err(BootFailure::StaleBreakpoint(_)))
         };
-        assert!(is_fault("int3"));
-        assert!(!is_fault("invalid opcode"));
+        assert!(is_fault("int3", (Source::Status, "")) && is_fault("int3", (Source::Status, "booted\n")));
+        assert!(!is_fault("int3", (Source::Status, "booted\nstarted\n")));
+        assert!(!is_fault("invalid opcode", (Source::Status, "")));
+        let mut progress = progress(&[(Source::Console, "Oops: int3\nKernel panic - not syncing: x\n")]);
+        progress.stdout.bytes = 1;
+        assert!(
+            matches!(progress.finish(Why::QemuEnded), Err(BootFailure::Other(_))),
+            "it has written something"
+        );
+    }
+
+    #[test]
+    fn scheduler_that_has_not_lasted_is_told_when_all_output_has_come() {
+        let lines = "booted\nstarted\nunscheduled the scheduler 'x' ended\nended 7 1 1 1 10 0\n";
+        let mut guest = progress(&[(Source::Status, lines)]);
+        assert!(!guest.is_complete());
+        guest.stdout.bytes = 10;
+        assert!(guest.is_complete());
+        let Err(BootFailure::Other(error)) = guest.finish(Why::QemuEnded) else { panic!("it did not last") };
+        assert_eq!(
+            error.to_string(),
+            "in the virtual machine (the command's exit code is 7): the scheduler 'x' ended"
+        );
+        let (may_retry, text) = self::error(&[(Source::Status, "booted\n")], Why::Timeout(&LIMITS));
+        assert!(
+            !may_retry && text.starts_with("the scheduler in the virtual machine was neither enabled"),
+            "{text}"
+        );
     }
 
     #[test]
     fn error_of_kvm_is_told_in_a_few_words() {
         let progress = progress(&[(Source::Qemu, "KVM internal error. Suberror: 1\nRAX=0\n")]);
-        let BootFailure::NotBooted { error, why, .. } = progress.kvm_error() else {
-            panic!("TCG may boot it")
-        };
+        let BootFailure::NotBooted { error, why } = progress.kvm_error() else { panic!("TCG may boot it") };
         assert_eq!(why, "KVM fails here (KVM internal error. Suberror: 1)");
         assert_eq!(error.to_string(), format!("{why}: use --accel tcg"));
         let progress =

@@ -11,11 +11,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use unspin_launch::command::lab::QEMU;
 use unspin_launch::error::Error;
 use unspin_launch::program::reach;
 use unspin_sys::child;
-
-const NAME: &str = "qemu-system-x86_64";
 
 /// Whether the guest is told that it runs in a virtual machine (CPUID leaf 1, the bit `hypervisor`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,10 +67,10 @@ impl Qemu {
 
     fn find_in(path: Option<OsString>) -> Result<Qemu, Error> {
         let path = path.unwrap_or_default();
-        let mut files = env::split_paths(&path).map(|folder| folder.join(NAME));
+        let mut files = env::split_paths(&path).map(|folder| folder.join(QEMU));
         files.find(|file| reach::is_executable(file)).map(Qemu).ok_or_else(|| {
             Error::Environment(format!(
-                "there is no {NAME} in PATH, and virtual machines are booted by it: apt-get install qemu-system-x86"
+                "there is no {QEMU} in PATH, and virtual machines are booted by it: apt-get install qemu-system-x86"
             ))
         })
     }

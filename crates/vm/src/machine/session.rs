@@ -47,6 +47,13 @@ const PIECES: usize = 64;
 const PIECE: usize = 64 << 10;
 /// A guest passes on each next piece of output within this time when its command has ended.
 const LAST_PIECE: Duration = Duration::from_secs(10);
+/// Events that are still taken when a time is over: the command may have ended before, while a slow reader kept them waiting. More than
+/// wait at once, so that a command that always writes has a limit, too.
+const LATE: usize = 4 * PIECES;
+/// Time for the guest to send each of them, which may have waited for the reader, too.
+const LATE_PIECE: Duration = Duration::from_millis(250);
+/// Time for the guest to give up a scheduler that is not enabled, and to end it. It has shorter limits of its own.
+const SCHEDULER_LIMIT: Duration = Duration::from_secs(180);
 
 impl Session {
     /// Starts qemu.
@@ -67,7 +74,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Passes on the output until all of it has come. Where its reader is gone, the guest's command gets SIGPIPE. Fails if a limit is over, and if the guest ends before its command.
+    /// Passes on the output until all of it has come. Where its reader is gone, the guest's command gets SIGPIPE. Fails if a limit is
+    /// over, and if the guest ends before its command.
     pub fn follow(
         &mut self,
         limits: &Limits,
@@ -75,9 +83,10 @@ impl Session {
     ) -> Result<Finished, BootFailure> {
         let mut progress = Progress::default();
         let mut deadline = self.started.checked_add(limits.boot);
+        let mut late = 0;
         while !progress.is_complete() {
             let before = progress.stage();
-            match self.next_event(deadline) {
+            match self.next_event(deadline, &mut late) {
                 Ok((Source::Stdout, bytes)) => {
                     pass_on(&self.stdout, &mut progress.stdout, Output::Stdout(&bytes), output)?;
                 }
@@ -94,22 +103,35 @@ impl Session {
             }
             let time = match progress.stage() {
                 // The rest of the output may take as long as its reader, but no piece of it.
-                Stage::PowersOff => Some(LAST_PIECE),
+                Stage::Ended => Some(LAST_PIECE),
                 stage if stage == before => continue,
-                _ => limits.run,
+                Stage::Boots | Stage::Schedules => Some(SCHEDULER_LIMIT),
+                Stage::Runs => limits.run,
             };
+            late = 0;
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
         progress.finish(Why::QemuEnded)
     }
 
-    fn next_event(&self, deadline: Option<Instant>) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
-        match deadline {
-            // Also where output waits: a command that always writes would have no limit.
-            Some(deadline) if Instant::now() >= deadline => Err(RecvTimeoutError::Timeout),
-            Some(deadline) => self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())),
-            None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    /// The next event. `late` counts those that were taken when the time was over.
+    fn next_event(
+        &self,
+        deadline: Option<Instant>,
+        late: &mut usize,
+    ) -> Result<(Source, Vec<u8>), RecvTimeoutError> {
+        let Some(deadline) = deadline else {
+            return self.events.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        };
+        let mut left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            *late += 1;
+            if *late > LATE {
+                return Err(RecvTimeoutError::Timeout);
+            }
+            left = LATE_PIECE;
         }
+        self.events.recv_timeout(left)
     }
 }
 
