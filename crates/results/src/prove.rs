@@ -191,7 +191,7 @@ impl StoredBootedKernel {
 pub struct StoredScheduler {
     /// The command that loads it.
     pub command: String,
-    /// The name that the kernel shows; none if it was never enabled.
+    /// The name that the kernel shows; none if it was never enabled; with `--kernel`, if it was not enabled to the end of any run.
     pub ops: Option<String>,
     /// Which tasks it schedules: `machine` or `program`.
     pub reach: Option<String>,

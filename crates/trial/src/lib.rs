@@ -81,7 +81,7 @@ mod web_shop;
 pub use booted::{GuestKernel, PastBoot};
 pub use budget::duration;
 pub use ci::STEP_SUMMARY;
-pub use configuration::Configuration;
+pub use configuration::{Configuration, OWN_SCHEDULER};
 pub use ending::RunEnd;
 pub use interrupt::Interrupt;
 pub use json::{ProveDocument, document};

@@ -263,7 +263,10 @@ fn program(options: &ProveSettings) -> Result<Program, Error> {
 
 fn program_of(options: &ProveSettings, command: &[OsString]) -> Result<Program, Error> {
     if !options.schedulers.is_empty() || !options.kernels.is_empty() {
-        return Program::find_any(command);
+        return match options.schedulers.last() {
+            Some(scheduler) if options.server.server.is_none() => scheduler.find_beside(command),
+            _ => Program::find_any(command),
+        };
     }
     // The library may reach the programs that this one starts, even if it cannot reach this one.
     let found = Program::find_launcher(command)?;
@@ -279,6 +282,10 @@ fn judge_requested(
     budget: &TimeBudget,
     options: &ProveSettings,
 ) -> Result<Report, Error> {
+    if !options.kernels.is_empty() {
+        // Before anything is booted. Where nothing is, the start of the first one tells.
+        options.schedulers.iter().try_for_each(|scheduler| scheduler.find().map(drop))?;
+    }
     for warning in requested.warnings() {
         unspin_launch::output::stderr::say(format_args!("{warning}"));
     }

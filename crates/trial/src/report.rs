@@ -184,9 +184,32 @@ impl Report {
         match ended_well {
             true => " No run has a figure that can be compared: its first failure says why.".into(),
             false => {
-                format!(" No run succeeded ({reason}): make the program run by itself first, without unspin.")
+                let remedy = self.kernel_name().map_or(
+                    "make the program run by itself first, without unspin".to_owned(),
+                    |kernel| {
+                        format!(
+                            "make the program run by `unspin vm --kernel {kernel} -- …` first. The virtual machine has only the files that the \
+                             command line names; --vm-options '--file FILE' adds others"
+                        )
+                    },
+                );
+                format!(" No run succeeded ({reason}): {remedy}.")
             }
         }
+    }
+
+    /// The kernel of the control's virtual machines; none if there are none.
+    fn kernel_name(&self) -> Option<&str> {
+        self.configurations.iter().find_map(Configuration::guest_kernel).map(|kernel| &*kernel.name)
+    }
+
+    /// Whether no candidate has succeeded, so that more rounds would not help.
+    pub fn all_judged_failed(&self) -> bool {
+        let mut judged = self.configurations.iter().filter(|c| c.is_judged()).peekable();
+        let has_failed = |one: &Configuration| {
+            self.comparison(one).is_some_and(|found| matches!(found.verdict, Verdict::Failed { .. }))
+        };
+        judged.peek().is_some() && judged.all(has_failed)
     }
 
     /// Compares two configurations of the session: the one named `before` as the control, `after` as the only

@@ -201,7 +201,10 @@ impl<'a> Runner<'a> {
         // The next run gets a new arena. The old one is removed with its segments, whatever its state.
         let _ = unspin_sysv::remove_arena(&arena);
         let Some((mut performance, mut scheduler)) = performance? else { return Ok(None) };
-        let boot = kernel.and_then(|kernel| self.boots.take(kernel, &mut performance, &guest_result));
+        let boot = match kernel {
+            Some(kernel) => self.boots.take(kernel, &mut performance, &guest_result)?,
+            None => None,
+        };
         if let Some(boot) = &boot {
             scheduler = boot.past_scheduler();
         }

@@ -11,7 +11,7 @@ use unspin_stats::{Comparison, Verdict};
 pub struct JudgedScheduler {
     /// The command that loads it.
     pub command: String,
-    /// The name that the kernel shows; none if it was never enabled.
+    /// The name that the kernel shows; none if it was not enabled to the end of any run.
     pub ops: Option<String>,
     /// Which tasks it schedules: those of the machine, or of the program.
     pub reach: Option<Reach>,
@@ -40,7 +40,7 @@ impl JudgedScheduler {
         let enabled = match (&self.ops, self.reach) {
             (Some(ops), Some(Reach::Machine)) => format!("sched_ext {ops} for all tasks of the machine"),
             (Some(ops), _) => format!("sched_ext {ops} for the program only"),
-            (None, _) => "never enabled".into(),
+            (None, _) => "not enabled to the end of any run".into(),
         };
         let cpu = match self.cpu_s {
             Some(seconds) => format!("; its process used {seconds:.3} s of CPU time in a run"),

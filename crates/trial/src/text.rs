@@ -314,7 +314,7 @@ fn constant(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 /// Why the session ended, and how many more runs a proof would take.
 pub fn end_of_session(report: &Report) -> String {
     let analysis = &report.session.analysis;
-    if let Some(shortfall) = &report.session.shortfall {
+    if let Some(shortfall) = report.session.shortfall.as_ref().filter(|_| !report.all_judged_failed()) {
         return format!("The time budget is spent: {}.", shortfall.sentence());
     }
     let ended = match analysis.stop {

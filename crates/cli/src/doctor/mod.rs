@@ -8,6 +8,7 @@ mod costs;
 mod cpus;
 mod diagnosis;
 mod kernel_events;
+mod kernels;
 mod memory;
 mod preload;
 mod quota;
@@ -28,7 +29,7 @@ const CANNOT: u8 = 1;
 type Look = fn() -> Check;
 
 /// The looks, each with the uses that it is needed by: one that is not needed by any limits all.
-const LOOKS: [(&[Use], Look); 19] = [
+const LOOKS: [(&[Use], Look); 20] = [
     (&preload::USES, preload::preload_library),
     (&[Use::Lab], preload::unspin_lab),
     (&[Use::Lenses], kernel_events::tracepoints),
@@ -40,6 +41,7 @@ const LOOKS: [(&[Use], Look); 19] = [
     (&[], sandbox::polling),
     (&[], sandbox::system_calls),
     (&[], schedulers::sched_ext),
+    (&[], kernels::virtual_machines),
     (&[], cpus::cpus),
     (&[], cpus::steal),
     (&[], cpus::load),

@@ -14,7 +14,9 @@ pub fn sched_ext() -> Check {
             NAME,
             "this kernel has none",
             COSTS,
-            Some("Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT=y; `unspin vm` boots one"),
+            Some(
+                "Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT=y; `unspin prove --kernel cloud` and `unspin vm` boot one",
+            ),
         ),
         State::Enabled(enabled) => Check::limited(
             NAME,

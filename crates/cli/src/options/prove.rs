@@ -90,14 +90,14 @@ pub struct ProveOptions {
 
     /// Commands that load a scheduler of sched_ext (Linux 6.12) and keep running, separated by commas outside quotes. Each is started
     /// before a run and ended after it; the control is the kernel's own scheduler. Several are also compared with each other. Only
-    /// schedulers can be judged together with schedulers. Needs root
+    /// schedulers can be judged together with schedulers. Needs root, unless --kernel names a kernel to load them on
     #[arg(long, value_name = "CMD",
           conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "plan"])]
     pub scheduler: Vec<Schedulers>,
 
     /// Kernels to compare, as `unspin vm --kernel` takes them. Each is booted in a virtual machine for each of its runs, and the times
-    /// are those that the guest takes. The first is the control. Only kernels can be judged together with kernels. With --scheduler one
-    /// kernel, on which the schedulers are loaded
+    /// are those that the guest takes. The first is the control. Only kernels can be judged together with kernels; with --scheduler one
+    /// kernel is named, on which the schedulers are loaded
     #[arg(long, value_name = "KERNEL", value_delimiter = ',',
           conflicts_with_all = ["mutex", "rwlock", "spin", "waits", "use_plan", "sysv", "runqueue", "plan", "server"])]
     pub kernel: Vec<String>,

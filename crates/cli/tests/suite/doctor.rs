@@ -40,9 +40,17 @@ fn what_every_other_test_needs_works() {
     }
     let names: Vec<&str> =
         json["checks"].as_array().unwrap().iter().filter_map(|check| check["name"].as_str()).collect();
-    for name in
-        ["shared memory", "limits", "polling", "system calls", "CPUs", "CPU quota", "steal time", "wake-ups"]
-    {
+    for name in [
+        "shared memory",
+        "limits",
+        "polling",
+        "system calls",
+        "virtual machines",
+        "CPUs",
+        "CPU quota",
+        "steal time",
+        "wake-ups",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert!(

@@ -31,6 +31,38 @@ fn schedulers_are_compared_on_one_kernel() {
 }
 
 #[test]
+fn scheduler_that_is_not_there_is_told_before_anything_boots() {
+    let words = ["prove", "--kernel", "cloud", "--scheduler", "/no/such/scheduler", "--", "true"];
+    let (out, err, code) = finish(&mut unspin(&words));
+    assert_eq!((out.as_str(), code), ("", Some(127)), "{err}");
+    assert!(err.contains("--scheduler '/no/such/scheduler'"), "{err}");
+}
+
+#[test]
+fn what_no_boot_mends_ends_the_session() {
+    for (kernels, option, said) in [
+        ("clowd,rt", "--cpus 2", "--kernel clowd: there is no such kernel"),
+        ("plain,rt", "--file /no/such/file", "--file /no/such/file: there is no file"),
+        ("plain,rt", "--cpu 4", "unexpected argument '--cpu'"),
+    ] {
+        let words = ["prove", "--kernel", kernels, "--vm-options", option, "--", "true"];
+        let (out, err, code) = finish(&mut unspin(&words));
+        assert_eq!((out.as_str(), code), ("", Some(2)), "{err}");
+        assert!(err.contains(said), "{err}");
+    }
+}
+
+#[test]
+fn options_of_the_session_are_refused_among_those_of_the_virtual_machine() {
+    for option in ["--scheduler scx", "--kernel=rt", "--json x"] {
+        let words = ["prove", "--kernel", "plain,rt", "--vm-options", option, "--", "true"];
+        let (_, err, code) = finish(&mut unspin(&words));
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("is for prove itself"), "{err}");
+    }
+}
+
+#[test]
 fn unclosed_quote_in_the_options_is_an_error() {
     let words = ["prove", "--kernel", "plain,rt", "--vm-options", "--file 'a", "--", "true"];
     let (_, err, code) = finish(&mut unspin(&words));
@@ -38,15 +70,15 @@ fn unclosed_quote_in_the_options_is_an_error() {
     assert!(err.contains("a quote is not closed"), "{err}");
 }
 
-/// The options are those of `unspin vm`, which refuses them before it looks for a kernel.
+/// There is no qemu in `PATH`.
 #[test]
 fn machine_that_cannot_boot_is_a_failed_run() {
-    for compared in [&["plain,rt"][..], &["cloud", "--scheduler", "true"]] {
-        let options = ["--vm-options", "--cpus 0", "--runs", "6", "--", "true"];
-        let words = [&["prove", "--kernel"][..], compared, &options].concat();
-        let (out, err, code) = finish(&mut unspin(&words));
+    let folder = tempfile::tempdir().unwrap();
+    for compared in [&["plain,rt"][..], &["cloud", "--scheduler", "/bin/true"]] {
+        let words = [&["prove", "--kernel"][..], compared, &["--runs", "6", "--", "/bin/true"]].concat();
+        let (out, err, code) = finish(unspin(&words).env("PATH", folder.path()));
         assert_eq!(code, Some(4), "{out}{err}");
         assert!(out.contains("the virtual machine did not run the program to its end"), "{out}{err}");
-        assert!(out.contains("--cpus"), "the virtual machine's own error is shown: {out}{err}");
+        assert!(out.contains("qemu"), "the virtual machine's own error is shown: {out}{err}");
     }
 }

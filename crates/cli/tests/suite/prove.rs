@@ -197,6 +197,7 @@ fn candidate_without_figure_counts_as_failed() {
     let (out, _, code) = prove("6", &["--sysv", "rcu"], script);
     assert_eq!(code, Some(4), "{out}");
     assert!(flat(&out).contains("no number for --metric 'tps' in its output"), "{out}");
+    assert!(out.contains("Proven: nothing, because rcu failed.\n") && !out.contains("How sure"), "{out}");
     assert!(out.contains("  | nothing\n"), "{out}");
 }
 

@@ -38,6 +38,10 @@ pub fn outcome(report: &Report) -> String {
     if let Some(failure) = report.control_failure() {
         return format!("nothing. {failure}");
     }
+    if report.all_judged_failed() {
+        let failed = report.configurations.iter().filter(|c| c.is_judged()).map(Configuration::name);
+        return format!("nothing, because {} failed.", list(&failed.collect::<Vec<_>>(), "and"));
+    }
     if let Some(shortfall) = &report.session.shortfall {
         let rounds = match report.session.rounds {
             0 => "no round was".to_owned(),
@@ -54,7 +58,8 @@ pub fn outcome(report: &Report) -> String {
 
 /// How certain the proof is; none if there can be none.
 pub fn how_sure(report: &Report) -> Option<String> {
-    (report.control_failure().is_none() && !has_no_round(report)).then(|| certainty(report))
+    (!report.all_judged_failed() && report.control_failure().is_none() && !has_no_round(report))
+        .then(|| certainty(report))
 }
 
 /// What the figures rest on: how many requests, if they are percentiles; and what their digits hide. None if neither matters.
