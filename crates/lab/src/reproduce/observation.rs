@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use unspin_launch::command::lab;
 use unspin_launch::error::Error;
-use unspin_launch::output::captured::CapturedOutput;
+use unspin_launch::output::captured::{CapturedOutput, with_output};
 use unspin_report::shell_line;
 use unspin_sys::child::{self, End, Signal};
 use unspin_trial::Interrupt;
@@ -34,6 +34,8 @@ pub struct Observed {
 
 /// Bytes of output that are kept, of its end.
 const OUTPUT_MAX: u64 = 1 << 20;
+/// Time to end after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 /// The longest wait between two looks at ^C.
 const SLICE: Duration = Duration::from_millis(200);
 
@@ -52,13 +54,16 @@ impl Observation {
                 let output = output.text(OUTPUT_MAX);
                 return Ok(Some(Observed { observation: self, output }));
             }
-            None if interrupt.has_come() => return Ok(None),
-            None => format!("did not end within {} s", self.limit.as_secs()),
+            // It may have got the signal, too.
+            _ if interrupt.has_come() => return Ok(None),
+            None => {
+                format!("did not end within {} s: wait until this machine is less busy", self.limit.as_secs())
+            }
             Some(End::Exited(code)) => format!("ended with exit code {code}"),
             Some(End::Killed(signal)) => format!("was killed by signal {signal}"),
         };
-        let last = output.tail().lines().last().map_or(String::new(), |line| format!(", {line}"));
-        Err(Error::Environment(format!("{} {how}{last}", shell_line(&self.command))))
+        let how = format!("{} {how}", shell_line(&self.command));
+        Err(Error::Environment(with_output(how, &output.tail())))
     }
 }
 
@@ -66,16 +71,20 @@ impl Observation {
 fn wait(pid: u32, limit: Duration, interrupt: &Interrupt) -> Result<Option<End>, Error> {
     let failed =
         |errno: unspin_sys::Errno| Error::Environment(format!("cannot wait for process {pid}: {errno}"));
-    let until = Instant::now() + limit;
-    let mut is_ended = false;
+    let mut until = Instant::now() + limit;
+    let mut ended_by: Option<Signal> = None;
     loop {
         if let Some(ended) = child::wait_for(pid, SLICE).map_err(failed)? {
-            return Ok((!is_ended).then_some(ended.end));
+            return Ok(ended_by.is_none().then_some(ended.end));
         }
-        if !is_ended && (interrupt.has_come() || Instant::now() >= until) {
-            is_ended = true;
-            // It may have ended.
-            let _ = child::signal(pid, Signal::Terminate);
-        }
+        let is_over = Instant::now() >= until;
+        let signal = match ended_by {
+            None if is_over || interrupt.has_come() => Signal::Terminate,
+            Some(_) if is_over => Signal::Kill,
+            _ => continue,
+        };
+        // It may have ended.
+        let _ = child::signal(pid, signal);
+        (ended_by, until) = (Some(signal), Instant::now() + LAST_WORDS);
     }
 }

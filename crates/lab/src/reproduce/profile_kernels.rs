@@ -22,18 +22,19 @@ const SHOWN: usize = 15;
 /// readprofile(8) is in this package.
 const PROGRAM: &str = "/usr/sbin/readprofile";
 
+/// Letters of a name that are left of such a line, behind address and type.
+const NAME: usize = LINE - 19;
 /// Bytes of a symbol's line that readprofile(8) can read; the names of functions that were written in Rust may be longer.
 const LINE: usize = 126;
 
 /// The guest's script. Debian's kernels come without a System.map; the running kernel's symbols are one when they are sorted. The ticks
-/// of readprofile are those of the load alone. Both tables are in the order of `readprofile | sort -n +0 -r`.
+/// of readprofile are copied when the load has ended, and read later. Both tables are in the order of `readprofile | sort -n +0 -r`.
 fn script(load: &str) -> String {
-    let theirs = format!(
-        "readprofile -r && unspin semopbench {load} > /dev/null && readprofile -m /tmp/map > /tmp/theirs"
-    );
+    let measured =
+        format!("{PROGRAM} -r && unspin semopbench {load} > /dev/null && cat /proc/profile > /tmp/ticks");
     format!(
-        "grep -v '\\[' /proc/kallsyms | cut -c-{LINE} | sort > /tmp/map && unspin profile -a -o /tmp/ours sh -c '{theirs}' && \
-         sort -n -r /tmp/theirs && echo '{BETWEEN}' && cat /tmp/ours"
+        "grep -v '\\[' /proc/kallsyms | cut -c-{LINE} | sort > /tmp/map && unspin profile -a -o /tmp/ours sh -c '{measured}' && \
+         {PROGRAM} -p /tmp/ticks -m /tmp/map > /tmp/theirs && sort -n -r /tmp/theirs && echo '{BETWEEN}' && cat /tmp/ours"
     )
 }
 
@@ -80,7 +81,8 @@ impl HistoricalReport for ProfileKernels {
 
     fn interpretation(&self, observed: &Observed) -> Option<String> {
         let (theirs, ours) = observed.output.split_once(BETWEEN)?;
-        Some(compared(&Shares::of(theirs), &Shares::of(ours)))
+        let (theirs, ours) = (Shares::of(theirs), Shares::of(ours));
+        (theirs.total > 0 && ours.total > 0).then(|| compared(&theirs, &ours))
     }
 
     fn same(&self) -> &'static str {
@@ -110,7 +112,8 @@ struct Shares {
 }
 
 impl Shares {
-    /// Of a table of readprofile's form: ticks, name, load. Functions of one name are one.
+    /// Of a table of readprofile's form: ticks, name, load. Functions of one name are one, and a long name is as long as in the
+    /// symbols that readprofile reads.
     fn of(table: &str) -> Shares {
         let mut shares = Shares::default();
         for line in table.lines() {
@@ -120,7 +123,7 @@ impl Shares {
             };
             match name {
                 "total" => shares.total = ticks,
-                name => *shares.ticks.entry(name.to_owned()).or_default() += ticks,
+                name => *shares.ticks.entry(name.chars().take(NAME).collect()).or_default() += ticks,
             }
         }
         shares
@@ -132,13 +135,27 @@ impl Shares {
     }
 }
 
-/// The functions with the most ticks of either profile, with their shares in both, and how much of the ticks the profiles agree on.
+/// The share by which two samples of one profile would differ by chance, in percent: the mean distance of two shares that are distributed
+/// normally, summed over the functions and halved.
+fn by_chance(theirs: &Shares, ours: &Shares, names: &[&String]) -> f64 {
+    let ticks = |shares: &Shares| shares.total as f64;
+    let all = ticks(theirs) + ticks(ours);
+    let deviation = |name: &&String| {
+        let of = |shares: &Shares| shares.ticks.get(*name).copied().unwrap_or(0) as f64;
+        let share = (of(theirs) + of(ours)) / all;
+        (share * (1.0 - share) * (1.0 / ticks(theirs) + 1.0 / ticks(ours))).sqrt()
+    };
+    100.0 * names.iter().map(deviation).sum::<f64>() * (2.0 / std::f64::consts::PI).sqrt() / 2.0
+}
+
+/// The functions with the most ticks of either profile, with their shares in both, and by how much the profiles overlap.
 fn compared(theirs: &Shares, ours: &Shares) -> String {
     let mut names: Vec<&String> = theirs.ticks.keys().chain(ours.ticks.keys()).collect();
     names.sort();
     names.dedup();
     let both = |name: &str| [theirs.percent(name), ours.percent(name)];
     let common: f64 = names.iter().map(|name| both(name)).map(|[a, b]| a.min(b)).sum();
+    let chance = by_chance(theirs, ours, &names);
     let most = |name: &str| both(name).into_iter().fold(0.0, f64::max);
     names.sort_by(|a, b| most(b).total_cmp(&most(a)));
     let mut text = format!("{:>12} {:>12}  function\n", "readprofile", "unspin");
@@ -148,8 +165,11 @@ fn compared(theirs: &Shares, ours: &Shares) -> String {
     }
     let _ = write!(
         text,
-        "{} and {} ticks. The profiles agree on {common:.0} % of them: the sum of each function's smaller share.",
-        theirs.total, ours.total
+        "{} and {} ticks. The profiles overlap by {common:.0} %, the sum of each function's smaller share; two samples of one profile \
+         of as many ticks would by some {:.0} %.",
+        theirs.total,
+        ours.total,
+        100.0 - chance
     );
     text
 }
@@ -171,7 +191,8 @@ mod tests {
         assert_eq!(lines[3], "       0.0 %       20.0 %  x");
         assert_eq!(
             lines[4],
-            "10 and 200 ticks. The profiles agree on 70 % of them: the sum of each function's smaller share."
+            "10 and 200 ticks. The profiles overlap by 70 %, the sum of each function's smaller share; two samples of one profile of as \
+             many ticks would by some 83 %."
         );
     }
 

@@ -9,7 +9,7 @@ use crate::options::ReportChoice;
 use std::time::Duration;
 use unspin_launch::error::Error;
 use unspin_launch::program::Program;
-use unspin_trial::{Candidates, ProveCommand};
+use unspin_trial::{Candidates, OWN_SCHEDULER, ProveCommand};
 
 /// The comparison of schedulers.
 pub struct VolanoKernels;
@@ -66,7 +66,7 @@ impl HistoricalReport for VolanoKernels {
                 Pair { what: "messages/s, one queue → one each", before: GLOBAL, after: MQ },
                 Pair {
                     what: "messages/s, the kernel's own (the control) → one each",
-                    before: "default scheduler",
+                    before: OWN_SCHEDULER,
                     after: MQ,
                 },
             ],
@@ -92,7 +92,8 @@ impl HistoricalReport for VolanoKernels {
     fn not_the_same(&self) -> &'static str {
         "the schedulers are BPF programs (sched_ext). A dispatch queue's lock is held for a sorted insertion, not for the scan of all \
          tasks that 2.4 made, and each CPU still has the kernel's own run queue below. Holds cannot be seen, so \"for a total of\" is the \
-         spinning alone. There is no JVM. Each run has a virtual machine; where KVM does not work its instructions are translated, and \
+         spinning alone; the kernel of those runs does not know that it is in a virtual machine, so that its spin locks are those of a real \
+         machine. There is no JVM. Each run has a virtual machine; where KVM does not work its instructions are translated, and \
          then not even ratios are those of a processor, and the full size takes longer than there is time. --quick has 1 room of 10 users \
          and 10 messages"
     }
